@@ -1,0 +1,38 @@
+"""The errors that a user can cause or meet, each with the exit code the command line ends with.
+
+0 is success; 1 means a check failed; 2 means the request was wrong; 3 means that something is
+missing on this machine. The message of every error is one sentence with the offending values and
+what to do.
+"""
+
+
+class KgenError(Exception):
+    """Base of every error that kgen reports without a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(KgenError):
+    """The request itself is wrong: an unknown version, an invalid combination, an unreadable file."""
+
+    exit_code = 2
+
+
+class CheckFailed(KgenError):
+    """A kernel or a generated file is not what it should be."""
+
+    exit_code = 1
+
+
+class CompileFailed(CheckFailed):
+    """A compiler rejected a source; the message carries the compiler's own words."""
+
+
+class KernelFault(CheckFailed):
+    """A kernel broke CUDA's rules while it ran; the message names the line of the `.cu`."""
+
+
+class MissingTool(KgenError):
+    """A compiler, library or device is not on this machine; the message says how to get it."""
+
+    exit_code = 3
