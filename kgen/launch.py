@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kgen.dataflow import kernels
+from kgen.rules import require_valid, shared_cache_bytes
+from kgen.source import Source
+from kgen.spec import WARP_SIZE, RowMap, Spec
+
+# One pair of maximum and sum a row.
+STATS_BYTES = 8
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -33,3 +41,48 @@ class LaunchPlan:
     cols: int
     launches: tuple[Launch, ...]
     workspace_bytes: int = 0
+
+
+def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
+    """Return how to run a source on a rows x cols matrix.
+
+    Raises UsageError when the spec cannot run on that shape.
+    """
+    spec = source.spec
+    require_valid(spec, rows, cols)
+    if rows == 0 or cols == 0:
+        return LaunchPlan(rows, cols, ())
+    launches = tuple(
+        Launch(
+            symbol,
+            grid_blocks(spec, rows, cols),
+            spec.threads_per_block,
+            shared_cache_bytes(spec, cols),
+            kernel.args,
+        )
+        for symbol, kernel in zip(source.kernels, kernels(spec), strict=True)
+    )
+    return LaunchPlan(rows, cols, launches, rows * STATS_BYTES if spec.row_map is RowMap.GRID else 0)
+
+
+def grid_blocks(spec: Spec, rows: int, cols: int) -> int:
+    """Return the blocks of a launch on a non-empty rows x cols matrix."""
+    if spec.row_map is RowMap.HOST:
+        return 1
+    if spec.row_map is RowMap.GRID:
+        return rows * ceil_div(cols, spec.tile_cols)
+    if spec.row_map is RowMap.GRID_STRIDE:
+        return min(rows, spec.grid_blocks or rows)
+    return ceil_div(rows, spec.rows_per_block)
+
+
+def serial_additions(spec: Spec, cols: int) -> int:
+    """Return the additions that one thread makes in sequence for a row: the error grows with them."""
+    own = ceil_div(min(cols, spec.tile_cols) if spec.row_map is RowMap.GRID else cols, spec.threads_per_row)
+    across = ceil_div(cols, spec.tile_cols) if spec.uses_tiles else 0
+    return own + across + WARP_SIZE
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Return a / b rounded up."""
+    return -(-a // b)

@@ -1,0 +1,133 @@
+"""Looks at this machine: which of the things kgen can use are here, and how to get the others."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kgen.errors import MissingTool
+from kgen.toolchain.find import INSTALL_HINT, Tool, find_disassembler, find_nvcc
+
+# CUdevice_attribute numbers of the driver API.
+_COMPUTE_CAPABILITY_MAJOR = 75
+_COMPUTE_CAPABILITY_MINOR = 76
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing kgen can use: whether it was `found`, its `version`, `where` it is.
+
+    `needed_for` says what kgen does with it and `install` how to get it. What was not found has an
+    empty version, and the reason as `where`.
+    """
+
+    what: str
+    found: bool
+    version: str
+    where: str
+    needed_for: str
+    install: str
+
+
+def inspect_machine() -> list[Finding]:
+    """Return a finding for Python, the compilers, the disassembler, PyCUDA, the driver, each GPU.
+
+    Runs the programs for their versions and asks the CUDA driver for its devices; never raises for
+    what is missing or broken.
+    """
+    return [_python(), _cxx(), _nvcc(), _disassembler(), _pycuda(), *_gpus()]
+
+
+def _python() -> Finding:
+    return Finding(
+        "Python", True, platform.python_version(), sys.executable, "everything", "python.org"
+    )
+
+
+def _cxx() -> Finding:
+    def find() -> tuple[str, str]:
+        from kgen.cpu import find_cxx
+
+        compiler = find_cxx()
+        return compiler.version, str(compiler.path)
+
+    return _search("C++ compiler", find, "running kernels on the CPU", "install g++ or clang++")
+
+
+def _nvcc() -> Finding:
+    return _search("nvcc", lambda: _told(find_nvcc()), "compiling for a GPU", INSTALL_HINT)
+
+
+def _disassembler() -> Finding:
+    return _search(
+        "nvdisasm", lambda: _told(find_disassembler()), "showing machine code", INSTALL_HINT
+    )
+
+
+def _told(tool: Tool) -> tuple[str, str]:
+    return tool.version, f"{tool.path} ({tool.found_by})"
+
+
+def _search(
+    what: str, find: Callable[[], tuple[str, str]], needed_for: str, install: str
+) -> Finding:
+    try:
+        version, where = find()
+    except MissingTool as missing:
+        return Finding(what, False, "", str(missing), needed_for, install)
+    return Finding(what, True, version, where, needed_for, install)
+
+
+def _pycuda() -> Finding:
+    """Look for PyCUDA without importing it, which fails where there is no driver."""
+    needed_for, install = "running kernels on a GPU", "pip install 'kgen[gpu]'"
+    try:
+        installed = importlib.metadata.distribution("pycuda")
+    except importlib.metadata.PackageNotFoundError:
+        return Finding("PyCUDA", False, "", "not installed", needed_for, install)
+    where = str(installed.locate_file("pycuda"))
+    return Finding("PyCUDA", True, installed.version, where, needed_for, install)
+
+
+def _gpus() -> Iterator[Finding]:
+    """Yield the CUDA driver and its GPUs, asked through the driver's own library."""
+    needed_for, install = "running kernels on a GPU", "install NVIDIA's driver on a GPU machine"
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        yield Finding("GPU driver", False, "", str(error), needed_for, install)
+        return
+    version = _int_from(driver.cuDriverGetVersion)
+    told = f"CUDA {version // 1000}.{version % 1000 // 10}"
+    yield Finding("GPU driver", True, told, "libcuda.so.1", needed_for, install)
+    if status := driver.cuInit(0):
+        reason = f"cuInit returned {status} ({_error_name(driver, status)})"
+        yield Finding("GPU", False, "", reason, needed_for, "use a machine with an NVIDIA GPU")
+        return
+    for device in range(_int_from(driver.cuDeviceGetCount)):
+        yield _gpu(driver, device, needed_for)
+
+
+def _gpu(driver: ctypes.CDLL, device: int, needed_for: str) -> Finding:
+    name = ctypes.create_string_buffer(256)
+    driver.cuDeviceGetName(name, len(name), device)
+    major = _int_from(driver.cuDeviceGetAttribute, _COMPUTE_CAPABILITY_MAJOR, device)
+    minor = _int_from(driver.cuDeviceGetAttribute, _COMPUTE_CAPABILITY_MINOR, device)
+    where = name.value.decode(errors="replace")
+    return Finding(f"GPU {device}", True, f"sm_{major}{minor}", where, needed_for, "")
+
+
+def _int_from(function: Callable[..., int], *arguments: int) -> int:
+    """Call a driver function whose first parameter receives an int; 0 if it fails."""
+    result = ctypes.c_int(0)
+    return 0 if function(ctypes.byref(result), *arguments) else result.value
+
+
+def _error_name(driver: ctypes.CDLL, status: int) -> str:
+    name = ctypes.c_char_p()
+    driver.cuGetErrorName(status, ctypes.byref(name))
+    return (name.value or b"unknown error").decode()

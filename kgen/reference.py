@@ -1,0 +1,184 @@
+"""The float64 softmax that kernels are judged against, and the criteria of the judgement.
+
+An absolute tolerance would let an all-zero output pass on long rows, so errors are measured
+relative to the largest value of their row of the reference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+# Half a unit in the last place of float32: the relative error of one rounding.
+FLOAT32_ROUNDING = 2.0**-24
+
+# Rows are judged this many elements at a time (32 MiB in float64), whatever the matrix's size.
+CHUNK_ELEMENTS = 1 << 22
+
+
+def softmax64(x: Array) -> NDArray[np.float64]:
+    """Return the softmax of each row of `x` (rows x cols), computed in float64.
+
+    As in PyTorch, a row with a NaN or +inf, and a row of nothing but -inf, is NaN everywhere; an
+    empty matrix gives an empty result. Raises ValueError unless `x` has two dimensions.
+    """
+    rows, cols = x.shape
+    result = x.astype(np.float64)
+    if rows == 0 or cols == 0:
+        return result
+    with np.errstate(invalid="ignore", under="ignore"):
+        result -= result.max(axis=1, keepdims=True)
+        np.exp(result, out=result)
+        result /= result.sum(axis=1, keepdims=True)
+    return result
+
+
+def tolerance(serial_additions: int) -> float:
+    """Return the largest error allowed for an element, relative to its row's largest value.
+
+    2e-6 covers the exponential, the tree of partial sums and the division in float32; rounding
+    errors of the `serial_additions` that one thread makes one after the other add up like a
+    random walk, one rounding (6e-8) wide each. That holds for about a thousand additions. After
+    so many, small terms are below half the last place of the sum and are lost, all to the same
+    side: on uniform [-10, 10) a correct float32 loop over 65536 terms is 5.7e-5 off (8.6e-10 for
+    each), and over 8192 terms 1.2e-5.
+    """
+    lost_terms = 1e-9 * max(0, serial_additions - 1024)
+    return 2e-6 + 6e-8 * math.sqrt(serial_additions) + lost_terms
+
+
+def row_sum_tolerance(serial_additions: int, cols: int) -> float:
+    """Return how far the sum of an output row of `cols` elements may be from 1.
+
+    The sum's error has two parts. The divisor's error scales the whole row, and the row's largest
+    value with it, so it is within `tolerance`. The exponentials' errors average out to the mean,
+    weighted by y, of their relative errors; exp(x - max) in float32 has up to three roundings of
+    the exponent, each an error of |x - max| roundings of the value, and that mean of |x - max| is
+    the row's entropy less the log of its divisor, which is at most ln(cols).
+    """
+    return tolerance(serial_additions) + 3 * FLOAT32_ROUNDING * math.log(max(cols, 1))
+
+
+class Element(NamedTuple):
+    """One element of the output: where it is, what the kernel wrote and what it should be."""
+
+    row: int
+    col: int
+    got: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an output is the softmax of its input, and by how much it is off.
+
+    `max_rel_error` is relative to the row's largest value, and `row_sum_error` is the largest
+    distance of a row's sum from 1. Errors are infinite where only one of output and reference is
+    NaN. `worst` is the element with the largest relative error (None for an empty matrix), and
+    `reason` is empty when `ok`, otherwise one sentence with the place and the numbers.
+    """
+
+    ok: bool
+    max_abs_error: float = 0.0
+    max_rel_error: float = 0.0
+    row_sum_error: float = 0.0
+    worst: Element | None = None
+    reason: str = ""
+
+
+def judge(y: Array, x: Array, serial_additions: int) -> Verdict:
+    """Judge `y` as the softmax of the rows of `x` (both rows x cols).
+
+    `serial_additions` is how many values one thread of the kernel adds up one after the other.
+    Every element must be within `tolerance` of the reference, every row's sum within
+    `row_sum_tolerance` of 1, and NaN must be exactly where the reference has it. Rows are judged
+    in chunks, so the memory needed does not grow with their number.
+    """
+    if y.shape != x.shape:
+        return Verdict(ok=False, reason=f"the output is {y.shape}, but the input is {x.shape}")
+    if y.size == 0:
+        return Verdict(ok=True)
+    rows, cols = y.shape
+    step = max(1, CHUNK_ELEMENTS // cols)
+    chunks = [
+        _measure_chunk(y[row : row + step], x[row : row + step], row)
+        for row in range(0, rows, step)
+    ]
+    worst = max(chunks, key=lambda chunk: chunk.max_rel_error)
+    sums = max(chunks, key=lambda chunk: chunk.row_sum_error)
+    reason = _element_reason(worst, serial_additions) or _sum_reason(sums, serial_additions, cols)
+    return Verdict(
+        ok=not reason,
+        max_abs_error=max(chunk.max_abs_error for chunk in chunks),
+        max_rel_error=worst.max_rel_error,
+        row_sum_error=sums.row_sum_error,
+        worst=worst.worst,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """The largest errors within a few rows, and where they are."""
+
+    max_abs_error: float
+    max_rel_error: float
+    worst: Element
+    row_sum_error: float
+    worst_sum_row: int
+
+
+def _measure_chunk(y: Array, x: Array, start: int) -> _Chunk:
+    got = y.astype(np.float64)
+    expected = softmax64(x)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(got - expected)
+        sum_error = np.abs(got.sum(axis=1) - 1.0)
+    got_nan, expected_nan = np.isnan(got), np.isnan(expected)
+    error[got_nan & expected_nan] = 0.0
+    error[got_nan != expected_nan] = np.inf
+    # Without a finite reference there is no sum; elements that are NaN have an error already.
+    sum_error[np.isnan(sum_error) | expected_nan[:, 0]] = 0.0
+    # A reference row is finite everywhere or NaN everywhere, and its maximum at least 1 / cols.
+    relative = error / np.where(expected_nan[:, :1], 1.0, expected.max(axis=1, keepdims=True))
+    row, col = (int(i) for i in np.unravel_index(np.argmax(relative), relative.shape))
+    sum_row = int(np.argmax(sum_error))
+    return _Chunk(
+        max_abs_error=float(error.max()),
+        max_rel_error=float(relative[row, col]),
+        worst=Element(start + row, col, float(got[row, col]), float(expected[row, col])),
+        row_sum_error=float(sum_error[sum_row]),
+        worst_sum_row=start + sum_row,
+    )
+
+
+def _element_reason(chunk: _Chunk, serial_additions: int) -> str:
+    row, col, got, expected = chunk.worst
+    place = f"element (row {row}, column {col})"
+    if math.isnan(got) and not math.isnan(expected):
+        return f"{place} is not written or NaN; it should be {expected:.9g}"
+    if math.isnan(expected) and not math.isnan(got):
+        return f"{place} is {got:.9g}, but the row's NaN or infinities make it NaN"
+    allowed = tolerance(serial_additions)
+    if chunk.max_rel_error <= allowed:
+        return ""
+    return (
+        f"{place} is {got:.9g} instead of {expected:.9g}: {chunk.max_rel_error:.2e} of the row's "
+        f"largest value, where {allowed:.2e} is allowed"
+    )
+
+
+def _sum_reason(chunk: _Chunk, serial_additions: int, cols: int) -> str:
+    allowed = row_sum_tolerance(serial_additions, cols)
+    if chunk.row_sum_error <= allowed:
+        return ""
+    return (
+        f"row {chunk.worst_sum_row} sums to 1 only within {chunk.row_sum_error:.2e}, where "
+        f"{allowed:.2e} is allowed"
+    )
