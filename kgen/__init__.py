@@ -1,1 +1,84 @@
+"""kgen generates, proves and measures CUDA softmax kernels from one family of templates.
+
+    kgen.versions()                      the names of the versions
+    kgen.spec("v7:items=4")              a validated spec
+    kgen.render("v7:items=4")            its source: `.text`, `.filename`, `.kernels`
+    kgen.compile("v7:items=4", "sm_90")  its binary: `.image`, registers and spills a kernel
+    kgen.run("v7", x, on="cpu")          the softmax of `x`, computed by that kernel
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kgen.source import Source
+    from kgen.spec import Spec
+    from kgen.toolchain import Binary, CompileOptions
+
 __version__ = "0.1.0"
+__all__ = ["compile", "render", "run", "spec", "versions"]
+
+# The functions import what they need when they are called: a command that lists names must not
+# wait for NumPy and Jinja.
+
+
+def versions() -> list[str]:
+    """Return the names of the versions, in the order of the studies."""
+    from kgen.versions import VERSIONS
+
+    return list(VERSIONS)
+
+
+def spec(variant: str) -> Spec:
+    """Return the spec of a variant such as `v7:items=4,threads=512`.
+
+    Raises UsageError for an unknown version, axis or value, and for a combination that the rules
+    refuse, with the reason.
+    """
+    from kgen.variants import checked
+
+    return checked(variant)
+
+
+def render(spec: Spec | str) -> Source:
+    """Return the source of a spec or variant; `auto` items cover rows of 4096.
+
+    Raises UsageError when the rules refuse the spec.
+    """
+    from kgen.render import render as render_spec
+    from kgen.variants import checked
+
+    return render_spec(checked(spec) if isinstance(spec, str) else spec)
+
+
+def compile(
+    source: Source | Spec | str, arch: str = "sm_90", options: CompileOptions | None = None
+) -> Binary:
+    """Compile a source, spec or variant for an architecture with nvcc; no GPU is needed.
+
+    The binary has the cubin (`.image`) and a row of resources for each kernel (`.kernels`).
+    Raises CompileFailed with nvcc's message, MissingTool when there is no nvcc, UsageError for an
+    architecture that it does not know.
+    """
+    from kgen.source import Source
+    from kgen.toolchain import CompileOptions, compile_cubin
+
+    made = source if isinstance(source, Source) else render(source)
+    return compile_cubin(made, arch, options or CompileOptions())
+
+
+def run(variant: Spec | Source | str, x: NDArray[np.float32], on: str = "cpu") -> NDArray[np.float32]:
+    """Return the row-wise softmax of `x`, computed by the kernel of a variant, spec or source.
+
+    `x` is float32, 1-D or 2-D, with any strides; `auto` items are resolved from its row length; a
+    string may also name a generated file. `on` is `cpu` (needs a C++ compiler) or `gpu` (needs
+    PyCUDA). Raises UsageError, KernelFault, CompileFailed or MissingTool (see `kgen.errors`).
+    """
+    from kgen.execute import find_target
+    from kgen.execute import run as run_target
+
+    return run_target(find_target(variant) if isinstance(variant, str) else variant, x, on)

@@ -76,7 +76,7 @@ def warps_are_whole(spec: Spec) -> Iterator[Problem]:
     threads = spec.threads_per_block
     by_warps = spec.topology in (Topology.TWO_LEVEL, Topology.WARPS_THREAD0)
     if (by_warps or spec.row_map is RowMap.WARP) and threads % WARP_SIZE:
-        low = max(threads // WARP_SIZE, 1) * WARP_SIZE
+        low = min(max(threads // WARP_SIZE, 1) * WARP_SIZE, MAX_THREADS_PER_BLOCK)
         reason = f"topology={spec.topology}" if by_warps else "row_map=warp"
         choice = f"{low} or {low + WARP_SIZE}" if low < MAX_THREADS_PER_BLOCK else str(low)
         yield Problem(
@@ -164,6 +164,12 @@ def parked_pairs_keep_their_thread(spec: Spec) -> Iterator[Problem]:
             f"vec_scans={spec.vec_scans} with merge=paired and cache=exps_output: the writing scan "
             "meets exponentials of other threads and does not know the maxima they refer to; "
             "use vec_scans=both or merge=separate",
+        )
+    if parked_pairs and spec.row_map is RowMap.GRID:
+        yield Problem(
+            ("merge", "cache", "row_map"),
+            "merge=paired with cache=exps_output and row_map=grid: exponentials are parked against a "
+            "thread's own maximum, which the writing kernel no longer has; use merge=separate",
         )
 
 
@@ -398,7 +404,8 @@ def row_fits_the_registers(spec: Spec, cols: int) -> Iterator[Problem]:
     if bigger:
         ways.append(f"threads>={bigger}")
     elif not ways:
-        ways.append("cache=none or cache=inputs_shared")
+        shared = spec.replace(cache=Cache.INPUTS_SHARED, items_per_thread=None)
+        ways.append("cache=none" if list(_row_fits_shared(shared, cols)) else "cache=inputs_shared")
     yield Problem(
         ("items_per_thread", "threads_per_block", "cache"),
         f"{head} columns; cols={cols} needs {' or '.join(ways)}"

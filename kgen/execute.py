@@ -1,0 +1,84 @@
+"""Runs a source on a matrix, on the CPU or on a GPU: the same file, the same launch plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgen.edited import names_a_file, read_source
+from kgen.errors import UsageError
+from kgen.launch import plan
+from kgen.render import render
+from kgen.rules import require_valid
+from kgen.source import Source
+from kgen.spec import Spec
+from kgen.variants import checked
+
+if TYPE_CHECKING:
+    from kgen.toolchain import CompileOptions
+
+Target = Spec | Source
+PLACES = ("cpu", "gpu")
+
+
+def find_target(text: str) -> Target:
+    """Return what a user named: the spec of a variant, or the source in a `.cu` file.
+
+    Raises UsageError for an unknown version or axis, an invalid spec or an unreadable file.
+    """
+    return read_source(Path(text)) if names_a_file(text) else checked(text)
+
+
+def source_for(target: Target, rows: int, cols: int) -> Source:
+    """Return the source that runs on a rows x cols matrix, `auto` items resolved for its rows.
+
+    Raises UsageError when the target cannot run on that shape.
+    """
+    if isinstance(target, Source):
+        require_valid(target.spec, rows, cols)
+        return target
+    require_valid(target, rows, cols)
+    return render(target.resolve(max(cols, 1)))
+
+
+def run(
+    target: Target,
+    x: NDArray[np.float32],
+    on: str = "cpu",
+    options: CompileOptions | None = None,
+    schedule: str = "in_order",
+) -> NDArray[np.float32]:
+    """Return the row-wise softmax of `x`, computed by the kernel.
+
+    `x` is float32, 1-D (one row) or 2-D, with any strides; the result has its shape. `options` are
+    compiler flags of the GPU's side, `schedule` the order of threads on the CPU's.
+    Raises UsageError for an unsuitable array or shape, KernelFault when the kernel breaks CUDA's
+    rules, MissingTool when a compiler or device is not on this machine.
+    """
+    matrix = as_matrix(x)
+    source = source_for(target, *matrix.shape)
+    launches = plan(source, *matrix.shape)
+    if on == "gpu":
+        from kgen import gpu
+        from kgen.toolchain import CompileOptions
+
+        y = gpu.run(source, launches, matrix, options or CompileOptions())
+    elif on == "cpu":
+        from kgen import cpu
+
+        y = cpu.run(source, launches, matrix, schedule=schedule)
+    else:
+        raise UsageError(f"on={on!r}: kernels run on {' or '.join(PLACES)}")
+    return y.reshape(x.shape)
+
+
+def as_matrix(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return `x` as a C-contiguous rows x cols matrix. Raises UsageError if it cannot be one."""
+    if x.dtype != np.float32:
+        raise UsageError(f"the input is {x.dtype}; kernels take float32, so convert it first")
+    if x.ndim not in (1, 2):
+        raise UsageError(f"the input has {x.ndim} dimensions; kernels take 1 (one row) or 2")
+    return np.ascontiguousarray(x.reshape(1, -1) if x.ndim == 1 else x)
