@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from kgen.errors import UsageError
 from kgen.files import write_atomically
 from kgen.render import render, template_hash
 from kgen.source import Source
-from kgen.variants import spelling
+from kgen.spec import DEFAULT_COLS
+from kgen.rules import shared_cache_bytes
 from kgen.versions import VERSIONS
 
 if TYPE_CHECKING:
@@ -47,38 +47,35 @@ def write(source: Source, folder: Path) -> Path:
     return path
 
 
-def report(source: Source, binary: Binary) -> list[KernelReport]:
-    """Return what the compiled kernels take, dynamic shared memory left out."""
+def report(source: Source, binary: Binary, cols: int = DEFAULT_COLS) -> list[KernelReport]:
+    """Return what the compiled kernels take; a shared cache counts with rows of `cols`."""
     from kgen.occupancy import occupancy
 
-    rows = []
+    spec, rows = source.spec, []
+    dynamic = shared_cache_bytes(spec, spec.static_cols or cols)
     for kernel in binary.kernels:
-        full = occupancy(
-            binary.arch,
-            source.spec.threads_per_block,
-            kernel.registers,
-            kernel.static_shared_bytes,
-        )
+        shared = kernel.static_shared_bytes + dynamic
+        full = occupancy(binary.arch, spec.threads_per_block, kernel.registers, shared)
         rows.append(
             KernelReport(**asdict(kernel), occupancy=full.fraction, limited_by=full.limited_by)
         )
     return rows
 
 
-def named_sources() -> list[Source]:
-    """Return the sources of all named versions."""
-    return [render(version.spec) for version in VERSIONS.values()]
+def named_sources() -> dict[str, Source]:
+    """Return the sources of all named versions by name."""
+    return {name: render(version.spec) for name, version in VERSIONS.items()}
 
 
-def manifest(sources: Iterable[Source]) -> str:
+def manifest(sources: dict[str, Source]) -> str:
     """Return the manifest of a folder of sources: variant, kernels and SHA-256 of every file."""
     files = {
         source.filename: {
-            "variant": spelling(source.spec),
+            "variant": name,
             "kernels": list(source.kernels),
             "sha256": hashlib.sha256(source.text.encode()).hexdigest(),
         }
-        for source in sources
+        for name, source in sources.items()
     }
     content: dict[str, Any] = {"kgen": __version__, "templates": template_hash(), "files": files}
     return json.dumps(content, indent=2) + "\n"
@@ -87,7 +84,7 @@ def manifest(sources: Iterable[Source]) -> str:
 def write_all(folder: Path) -> list[Path]:
     """Write every named version and the manifest into `folder`; return the paths."""
     sources = named_sources()
-    paths = [write(source, folder) for source in sources]
+    paths = [write(source, folder) for source in sources.values()]
     write_atomically(folder / MANIFEST, manifest(sources))
     return [*paths, folder / MANIFEST]
 
@@ -97,7 +94,7 @@ def drifted(folder: Path) -> list[str]:
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder} to check; write it with kgen build --all")
     sources = named_sources()
-    expected = {source.filename: source.text for source in sources}
+    expected = {source.filename: source.text for source in sources.values()}
     expected[MANIFEST] = manifest(sources)
     found = {path.name: path for path in folder.iterdir() if path.suffix in (".cu", ".cpp", ".json")}
     changed = [f"{name} is missing" for name in expected if name not in found]

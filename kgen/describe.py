@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from kgen.rules import MAX_DIMENSION
-from kgen.spec import AXES, Cache, RowMap, Spec, Topology, Update, format_value, short_name
+from kgen.spec import (
+    AXES,
+    Cache,
+    RowMap,
+    Spec,
+    Topology,
+    Update,
+    differences,
+    format_value,
+    short_name,
+)
 from kgen.versions import VERSIONS
 
 _ROW_MAP = {
@@ -65,7 +75,7 @@ def change_words(changes: dict[str, tuple[object, object]]) -> str:
     )
 
 
-def parent_line(spec: Spec, parent: str | None, changes: dict[str, tuple[object, object]]) -> str:
+def parent_line(parent: str | None, changes: dict[str, tuple[object, object]]) -> str:
     """Return the parent's name and what changes against it."""
     if parent is None:
         return "none"
@@ -77,8 +87,6 @@ def lineage(spec: Spec) -> tuple[str | None, dict[str, tuple[object, object]]]:
 
     `auto` items stand for what the named version was rendered with, so they are no difference.
     """
-    from kgen.spec import differences
-
     version = VERSIONS[spec.version]
     own = differences(version.spec.resolve(), spec.resolve())
     if own:
@@ -111,12 +119,12 @@ def launch_lines(spec: Spec, symbols: tuple[str, ...]) -> list[str]:
         RowMap.GRID_STRIDE: f"min(rows, {spec.grid_blocks})" if spec.grid_blocks else "rows",
         RowMap.GRID: f"rows * ceil(cols / {spec.tile_cols})",
     }[spec.row_map]
-    shape = f"grid = {grid}, block = {spec.threads_per_block}, dynamic shared memory = "
-    shape += f"{_shared_words(spec)} bytes"
+    shape = [f"grid = {grid}, block = {spec.threads_per_block}"]
+    shape += [f"dynamic shared memory = {_shared_words(spec)} bytes"]
     if spec.row_map is not RowMap.GRID:
-        return [shape]
+        return shape
     zeroed = "stats: 8 bytes a row, zeroed before every call"
-    return [", ".join(symbols) + " in this order,", f"each with {shape}", zeroed]
+    return [*symbols, "in this order, each with " + shape[0], shape[1], zeroed]
 
 
 def _shared_words(spec: Spec) -> str:

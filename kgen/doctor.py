@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -50,10 +51,13 @@ def _python() -> Finding:
 
 def _cxx() -> Finding:
     def find() -> tuple[str, str]:
-        from kgen.cpu import find_cxx
+        from kgen.cpu.compiler import describe_cxx, find_cxx
 
-        compiler = find_cxx()
-        return compiler.version, str(compiler.path)
+        path = find_cxx()
+        first_line = describe_cxx(path).partition("\n")[0]
+        # The last number: `g++ (Debian 12.2.0-14) 12.2.0`.
+        versions = re.findall(r"\d+\.\d+\.\d+", first_line)
+        return versions[-1] if versions else first_line, str(path)
 
     return _search("C++ compiler", find, "running kernels on the CPU", "install g++ or clang++")
 

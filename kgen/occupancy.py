@@ -111,9 +111,6 @@ def _blocks_by_registers(warps: int, registers: int) -> int:
     if registers == 0:
         return _NO_LIMIT
     registers_per_warp = _ceil_to(registers * WARP_SIZE, _REGISTER_UNIT)
-    # A launch is checked as if the block filled all partitions alike.
-    if registers_per_warp * _ceil_to(warps, _PARTITIONS) > _REGISTERS_PER_SM:
-        return 0
     warps_per_partition = _REGISTERS_PER_SM // _PARTITIONS // registers_per_warp
     return warps_per_partition * _PARTITIONS // warps
 

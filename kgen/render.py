@@ -64,7 +64,7 @@ def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, A
         "variant": spelling(spec),
         "title": describe.title(resolved),
         "spec_line": describe.spec_line(resolved),
-        "parent_line": describe.parent_line(spec, parent, changes),
+        "parent_line": describe.parent_line(parent, changes),
         "requires": describe.requires(resolved),
         "launch_lines": describe.launch_lines(resolved, symbols),
         "kgen_version": __version__,

@@ -309,7 +309,7 @@ def blocks_fit_an_sm(spec: Spec) -> Iterator[Problem]:
     if spec.is_host:
         yield Problem(
             ("min_blocks_per_sm", "row_map"),
-            f"min_blocks={blocks} with row_map=host: there are no blocks; leave min_blocks out",
+            f"min_blocks={blocks} with row_map=host: there are no blocks; use min_blocks=auto",
         )
     elif not 1 <= blocks <= min(most, 32):
         yield Problem(

@@ -185,6 +185,13 @@ class Spec:
         return self.cache is Cache.INPUTS_SHARED
 
     @property
+    def scans(self) -> int:
+        """How many times the program reads the input from global memory."""
+        if self.in_registers or self.in_shared:
+            return 1
+        return 2 if self.is_online or self.keeps_exps else 3
+
+    @property
     def vec_first(self) -> bool:
         """Whether the scans that reduce use vector accesses."""
         return self.vec_scans in (VecScans.FIRST, VecScans.BOTH)

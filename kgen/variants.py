@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from enum import StrEnum
 from typing import Any, get_type_hints
@@ -26,6 +27,7 @@ from kgen.rules import natural_topology, require_valid
 from kgen.text import did_you_mean
 from kgen.versions import find_version
 
+MAX_STEM = 60
 _TYPES = get_type_hints(Spec)
 # Two words that people use for one of the choices.
 _CACHE_WORDS = {"registers": Cache.INPUTS_REGISTERS, "shared": Cache.INPUTS_SHARED}
@@ -163,10 +165,16 @@ def spelling(spec: Spec) -> str:
 
 
 def stem(spec: Spec) -> str:
-    """Return the file stem and kernel symbol of a spec: `softmax_v7_items4_threads512`."""
+    """Return the file stem and kernel symbol of a spec: `softmax_v7_items4_threads512`.
+
+    A name that would be too long to read ends in a digest of the variant instead.
+    """
     name, _, rest = spelling(spec).partition(":")
     words = ["softmax", name]
     for setting in filter(None, rest.split(",")):
         key, _, value = setting.partition("=")
         words.append(key + (value if value.isdigit() else "_" + value.strip("_")))
-    return "_".join(words)
+    full = "_".join(words)
+    if len(full) <= MAX_STEM:
+        return full
+    return f"softmax_{name}_{hashlib.sha256(rest.encode()).hexdigest()[:8]}"

@@ -1,0 +1,5 @@
+"""`python -m kgen` is the `kgen` command."""
+
+from kgen.cli import main
+
+main()

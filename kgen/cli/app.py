@@ -1,0 +1,28 @@
+"""The Typer application: one module a group of commands."""
+
+from __future__ import annotations
+
+import typer
+
+from kgen.cli import explore, make, prove
+
+app = typer.Typer(
+    name="kgen",
+    help="Generates, proves and measures CUDA softmax kernels. A VARIANT is a version with axes set: "
+    "v7:items=4,threads=512. Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 something is "
+    "missing on this machine.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("list")(explore.list_versions)
+app.command("show")(explore.show)
+app.command("explain")(explore.explain_variant)
+app.command("diff")(explore.diff)
+app.command("build")(make.build)
+app.command("export")(make.export)
+app.command("run")(prove.run)
+app.command("check")(prove.check)
+app.command("bench")(prove.bench)
+app.command("doctor")(explore.doctor)

@@ -1,0 +1,181 @@
+"""Commands that run kernels: run, check, bench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgen.cli.console import Items, Json, On, Threads, Vec, print_json, print_table, with_options
+from kgen.errors import CheckFailed, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kgen.check import CheckRow
+    from kgen.execute import Target
+
+
+def run(
+    variant: str,
+    items: Items = None,
+    vec: Vec = None,
+    threads: Threads = None,
+    input_file: Annotated[Path | None, typer.Option("--input", help="A float32 .npy, 1-D or 2-D.")] = None,
+    output_file: Annotated[Path | None, typer.Option("--output", help="Where to write y.npy.")] = None,
+    rows: Annotated[int, typer.Option(help="Rows of a made input.")] = 4,
+    cols: Annotated[int, typer.Option(help="Elements of a row of a made input.")] = 257,
+    dist: Annotated[str, typer.Option(help="Distribution of a made input.")] = "uniform",
+    seed: Annotated[int, typer.Option(help="Seed of a made input.")] = 42,
+    on: On = "cpu",
+    json: Json = False,
+) -> None:
+    """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
+    from kgen.check import name_of
+    from kgen.execute import as_matrix, find_target, source_for
+    from kgen.execute import run as run_target
+    from kgen.launch import serial_additions
+    from kgen.reference import judge
+
+    target = find_target(with_options(variant, items, vec, threads))
+    x = _load(input_file) if input_file else _made(dist, rows, cols, seed)
+    matrix = as_matrix(x)
+    y = run_target(target, x, on)
+    if output_file:
+        _save(output_file, y)
+    source = source_for(target, *matrix.shape)
+    verdict = judge(y.reshape(matrix.shape), matrix, serial_additions(source.spec, matrix.shape[1]))
+    facts = {
+        "variant": name_of(target),
+        "on": on,
+        "shape": list(x.shape),
+        "output": str(output_file) if output_file else None,
+        "ok": verdict.ok,
+        "max_abs_error": verdict.max_abs_error,
+        "max_rel_error": verdict.max_rel_error,
+        "row_sum_error": verdict.row_sum_error,
+    }
+    if json:
+        print_json(facts)
+    else:
+        print_table("", ("", ""), list(facts.items()))
+    if not verdict.ok:
+        raise CheckFailed(f"{name_of(target)} on {on} is wrong: {verdict.reason}")
+
+
+def _load(path: Path) -> NDArray[np.float32]:
+    """Read a .npy. Raises UsageError when it cannot be read as an array of numbers."""
+    import numpy as np
+
+    try:
+        loaded: Any = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"{path} cannot be read as a .npy array: {reason}") from None
+    if not isinstance(loaded, np.ndarray):
+        raise UsageError(f"{path} is an archive of arrays; give one array saved by numpy.save")
+    if loaded.dtype != np.float32:
+        raise UsageError(f"{path} holds {loaded.dtype}; save it as float32: x.astype(numpy.float32)")
+    return loaded
+
+
+def _made(dist: str, rows: int, cols: int, seed: int) -> NDArray[np.float32]:
+    from kgen.inputs import make
+
+    return make(dist, rows, cols, seed)
+
+
+def _save(path: Path, y: NDArray[np.float32]) -> None:
+    import io
+
+    import numpy as np
+
+    from kgen.files import write_atomically
+
+    buffer = io.BytesIO()
+    np.save(buffer, y)
+    write_atomically(path, buffer.getvalue())
+
+
+def check(
+    variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Check this shape instead of the usual.")] = None,
+    cols: Annotated[int | None, typer.Option(help="Check this shape instead of the usual.")] = None,
+    inputs: Annotated[list[str] | None, typer.Option("--input", help="Only these inputs.")] = None,
+    schedule: Annotated[str, typer.Option(help="Order of threads on the CPU.")] = "in_order",
+    on: On = "cpu",
+    json: Json = False,
+) -> None:
+    """Verify variants against float64: all named ones by default, at boundary sizes."""
+    from kgen.execute import PLACES, find_target
+    from kgen.inputs import ALL_INPUTS
+    from kgen.versions import VERSIONS
+
+    if on not in PLACES:
+        raise UsageError(f"--on {on}: kernels run on {' or '.join(PLACES)}")
+    if (rows is None) != (cols is None):
+        raise UsageError("a shape needs both --rows and --cols")
+    shapes = None if rows is None or cols is None else [(rows, cols)]
+    targets = [find_target(variant) for variant in variants or VERSIONS]
+    if on == "gpu":
+        targets = [target for target in targets if not _is_host(target)]
+    chosen = tuple(inputs) if inputs else ALL_INPUTS
+    verdicts = _check_all(targets, on, shapes, chosen, schedule)
+    if json:
+        print_json([vars(row) for group in verdicts for row in group])
+    else:
+        _print_verdicts(verdicts, on)
+    failed = [row for group in verdicts for row in group if not row.ok]
+    if failed:
+        raise CheckFailed(_failure_words(failed))
+
+
+def _is_host(target: Target) -> bool:
+    from kgen.source import Source
+
+    return (target.spec if isinstance(target, Source) else target).is_host
+
+
+def _check_all(
+    targets: list[Target], on: str, shapes: Any, inputs: tuple[str, ...], schedule: str
+) -> list[list[CheckRow]]:
+    """Check the targets side by side on the CPU (each run is a process), in turn on the GPU."""
+    import os
+    from concurrent.futures import ThreadPoolExecutor
+
+    from kgen.check import check as check_target
+
+    workers = (os.cpu_count() or 1) if on == "cpu" else 1
+    with ThreadPoolExecutor(workers) as pool:
+        return list(
+            pool.map(lambda one: list(check_target(one, on, shapes, inputs, schedule)), targets)
+        )
+
+
+def _print_verdicts(verdicts: list[list[CheckRow]], on: str) -> None:
+    rows = []
+    for group in verdicts:
+        bad = sum(not row.ok for row in group)
+        rows.append(
+            (
+                group[0].variant if group else "?",
+                len(group),
+                f"{max((row.max_abs_error for row in group), default=0):.2e}",
+                f"{max((row.max_rel_error for row in group), default=0):.2e}",
+                "ok" if not bad else f"{bad} FAILED",
+            )
+        )
+    columns = ("variant", "shapes>", "max abs error>", "max error / row max>", "verdict")
+    print_table(f"on the {on.upper()}, against float64", columns, rows)
+
+
+def _failure_words(failed: list[CheckRow]) -> str:
+    words = [f"{row.variant} at {row.rows} x {row.cols}: {row.reason}" for row in failed[:5]]
+    more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
+    return f"{len(failed)} check{'s' if len(failed) > 1 else ''} failed: " + "; ".join(words) + more
+
+
+def bench() -> None:
+    """Placeholder."""

@@ -1,0 +1,132 @@
+"""The memory of one run: matrices between guards, in a file that the executable maps."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgen.errors import MissingTool
+
+# A NaN that no arithmetic produces: reads of it show in the output, writes to it in the guard.
+GUARD_WORD = np.uint32(0x7FC0BEEF)
+_WORD_BYTES = 4
+_PAGE_BYTES = mmap.ALLOCATIONGRANULARITY
+_MIN_GUARD_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Region:
+    """One buffer's part of the file; all numbers are bytes.
+
+    The `size` bytes of data start at `start` in the region, which begins at `offset` in the file
+    and is `length` long: what lies around the data is guard.
+    """
+
+    name: str
+    offset: int
+    start: int
+    size: int
+    length: int
+    is_writable: bool
+
+    @property
+    def guard_start(self) -> int:
+        """The first byte, counted from the region's begin, of the guard behind the data."""
+        return self.start + _round_up(self.size, _WORD_BYTES)
+
+
+class Buffers:
+    """The buffers of one run, one behind the other in a nameless file, as a context manager."""
+
+    def __init__(self) -> None:
+        self._regions: list[Region] = []
+        self._end = 0
+        self._file: IO[bytes] | None = None
+
+    def add(self, name: str, size: int, guard: int, shift: int, is_writable: bool) -> Region:
+        """Plan a buffer of `size` bytes with at least `guard` bytes before and behind it.
+
+        Its data start on a page, as aligned as cudaMalloc's pointers, and `shift` bytes further.
+        """
+        start = _round_up(max(guard, _MIN_GUARD_BYTES), _PAGE_BYTES) + shift
+        length = _round_up(start + size + max(guard, _MIN_GUARD_BYTES), _PAGE_BYTES)
+        region = Region(name, self._end, start, size, length, is_writable)
+        self._regions.append(region)
+        self._end += length
+        return region
+
+    def __enter__(self) -> Self:
+        self._file = _open_file(self._end)
+        self._bytes = np.memmap(self._file, np.uint8, "r+", shape=(self._end,))
+        for region in self._regions:
+            for guard in self._guards(region):
+                guard[:] = GUARD_WORD
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del self._bytes
+        assert self._file
+        self._file.close()
+
+    @property
+    def descriptor(self) -> int:
+        """The file descriptor that the executable inherits."""
+        assert self._file
+        return self._file.fileno()
+
+    def data(self, region: Region) -> NDArray[np.uint8]:
+        """Return a view of the buffer's data, guards excluded."""
+        first = region.offset + region.start
+        return self._bytes[first : first + region.size]
+
+    def first_overwritten(self, region: Region) -> int | None:
+        """Return the first changed guard byte, counted from the data's begin, or None."""
+        for guard, begin in zip(self._guards(region), (0, region.guard_start), strict=True):
+            changed = np.flatnonzero(guard != GUARD_WORD)
+            if changed.size:
+                return begin - region.start + int(changed[0]) * _WORD_BYTES
+        return None
+
+    def job_lines(self) -> list[str]:
+        """Return the job's lines that tell the executable what to map."""
+        return [
+            f"buffer {region.name} {self.descriptor} {region.offset} {region.length} "
+            f"{region.start} {region.size} {'writable' if region.is_writable else 'read_only'}"
+            for region in self._regions
+        ]
+
+    def _guards(self, region: Region) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        words = self._bytes[region.offset : region.offset + region.length].view(np.uint32)
+        return words[: region.start // _WORD_BYTES], words[region.guard_start // _WORD_BYTES :]
+
+
+def _open_file(size: int) -> IO[bytes]:
+    """Return a file that has no name, so that nothing remains of it however the run ends.
+
+    In memory where that is possible; /dev/shm may be small, and is then known to be full only
+    when the space is really asked for.
+    """
+    for folder in ("/dev/shm", None):
+        if folder and not os.access(folder, os.W_OK):
+            continue
+        file = tempfile.TemporaryFile(dir=folder)
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+            return file
+        except OSError:
+            file.close()
+    raise MissingTool(f"a run needs {size >> 20} MB in {tempfile.gettempdir()}: make room for it")
+
+
+def _round_up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple

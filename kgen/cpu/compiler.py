@@ -1,0 +1,110 @@
+"""The system's C++ compiler: finding it, calling it, and passing on what it says."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from kgen.errors import CompileFailed, MissingTool
+from kgen.source import Source
+
+RUNTIME_DIR = Path(__file__).parent / "runtime"
+
+# No PIE: addresses in reports are then those of the debug information, and shared memory (thread-
+# local storage) is addressed directly.
+_COMMON_FLAGS = ("-std=gnu++17", "-fno-pie", f"-I{RUNTIME_DIR}")
+RUNTIME_FLAGS = (*_COMMON_FLAGS, "-O3")
+KERNEL_FLAGS = (
+    *_COMMON_FLAGS,
+    "-O2",
+    "-g1",  # lines for the address of a crash
+    "-w",  # warnings are nvcc's business
+    "-fno-strict-aliasing",  # as CUDA code expects that reads floats through a float4 pointer
+    "-ffp-contract=off",  # the same results on every CPU
+    "-fsanitize=alignment",
+    "-fno-sanitize-recover=alignment",
+)
+LINK_FLAGS = ("-no-pie", "-pthread")
+
+_MAX_LINES = 40
+_UNDECLARED = re.compile(
+    r"'(\w+)' was not declared"
+    r"|there are no arguments to '(\w+)' that depend"
+    r"|use of undeclared identifier '(\w+)'"
+)
+_HEADER_OF = (
+    (re.compile(r"__(sync|shfl|ballot|any|all|match|reduce|activemask)"), "cuda_sync.h"),
+    (re.compile(r"atomic|__(ld|st|threadfence)"), "cuda_memory.h"),
+    (re.compile(r"make_"), "cuda_types.h"),
+    (re.compile(r"__"), "cuda_math.h"),
+)
+
+
+def find_cxx() -> Path:
+    """Return the C++ compiler: the environment variable CXX, else g++, else clang++.
+
+    Raises MissingTool when there is none.
+    """
+    chosen = os.environ.get("CXX")
+    for name in [chosen] if chosen else ["g++", "clang++"]:
+        if found := shutil.which(name):
+            return Path(found)
+    if chosen:
+        raise MissingTool(f"CXX names {chosen}, which is not a program: set it to a C++ compiler")
+    raise MissingTool("no C++ compiler found: install g++ or clang++, or set CXX to one")
+
+
+@functools.cache
+def describe_cxx(cxx: Path) -> str:
+    """Return the compiler's own description of itself, version included."""
+    return subprocess.run([cxx, "--version"], capture_output=True, text=True).stdout
+
+
+def kernel_flags(cxx: Path) -> tuple[str, ...]:
+    """Return the flags for kernels, with what only this compiler needs."""
+    if "clang" in describe_cxx(cxx):
+        return KERNEL_FLAGS
+    # `extern __shared__` arrays have no initialisers to call before the first access.
+    return (*KERNEL_FLAGS, "-fno-extern-tls-init")
+
+
+def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
+    """Run the compiler in `folder`; return its messages when it fails, else an empty string."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    process = subprocess.run(
+        [cxx, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    return (process.stderr or "no message") if process.returncode else ""
+
+
+def compile_failed(source: Source, cxx: Path, messages: str) -> CompileFailed:
+    """Return the error for a rejected source, in the compiler's words and the user's file name."""
+    name = display_name(source)
+    lines = [line for line in messages.splitlines() if not line.startswith("In file included")]
+    text = "\n".join(lines[:_MAX_LINES])
+    text = re.sub(rf"^{re.escape(source.filename)}:", lambda _: f"{name}:", text, flags=re.M)
+    return CompileFailed(f"{name}: {cxx.name} rejected it:\n{text}{_missing_intrinsics(messages)}")
+
+
+def display_name(source: Source) -> str:
+    """Return the name by which messages call the source: the user's path, or its own file name."""
+    return str(source.path or source.filename)
+
+
+def _missing_intrinsics(messages: str) -> str:
+    names = dict.fromkeys(next(filter(None, match)) for match in _UNDECLARED.findall(messages))
+    hints = [
+        f"\nthe CPU executor does not know {name}: if it is CUDA's, add it to {RUNTIME_DIR / header}"
+        for name in names
+        for header in [_header_for(name)]
+        if header
+    ]
+    return "".join(hints)
+
+
+def _header_for(name: str) -> str | None:
+    return next((header for pattern, header in _HEADER_OF if pattern.match(name)), None)

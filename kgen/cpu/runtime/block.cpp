@@ -1,0 +1,119 @@
+#include "block.h"
+
+#include <algorithm>
+
+#include "cuda_types.h"
+
+__thread uint3 threadIdx;
+__thread uint3 blockIdx;
+__thread dim3 blockDim;
+__thread dim3 gridDim;
+
+namespace kgen_cpu {
+
+namespace {
+__thread Block* running_block;
+}  // namespace
+
+Block* Block::current() { return running_block; }
+
+bool Block::run(const Launch& launch, unsigned index, SharedMemory& shared) {
+    shared.poison(launch.shared_bytes);  // first: the thread-local variables set here lie in it
+    running_block = this;
+    blockIdx = {index, 0, 0};
+    blockDim = {launch.block, 1, 1};
+    gridDim = {launch.grid, 1, 1};
+
+    reset(launch, index);
+    set_running(ready_.first());
+    Fiber* first = fiber_of_[current_] = take_fiber();
+    is_running_ = true;
+    Fiber::swap(outside_, *first);
+    is_running_ = false;
+    check_shared_guard(shared);
+    return !is_faulty_;
+}
+
+void Block::reset(const Launch& launch, unsigned index) {
+    launch_ = &launch;
+    index_ = index;
+    is_faulty_ = false;
+    returned_ = at_barrier_ = 0;
+    ready_.reset(job_.schedule, job_.seed ^ (uint64_t{index} << 32), thread_count());
+    for (int warp = 0; warp * WARP_SIZE < thread_count(); ++warp) {
+        const int lanes = thread_count() - warp * WARP_SIZE;
+        warps_[warp].reset(lanes >= WARP_SIZE ? ~0u : (1u << lanes) - 1);
+    }
+    std::fill_n(fiber_of_.begin(), thread_count(), nullptr);
+}
+
+// What every fiber executes: a thread's call of the kernel, and then the next thread's.
+void Block::run_threads() {
+    Block& block = *running_block;
+    for (;;) {
+        block.launch_->kernel->call(block.launch_->arguments.data());
+        block.thread_returned();
+    }
+}
+
+// Returns when the next thread has not started yet: it gets this stack, whose pages and cache lines
+// are warm. (A kernel without barriers then runs on a single stack.)
+void Block::thread_returned() {
+    check_return();
+    Fiber* fiber = fiber_of_[current_];
+    running_warp().alive &= ~(1u << running_lane());
+    ++returned_;
+    ready_.remove(current_);
+
+    const int next = ready_.next(current_);
+    if (next >= 0 && !fiber_of_[next]) {
+        fiber_of_[next] = fiber;
+        set_running(next);
+        return;
+    }
+    if (next < 0 && returned_ < thread_count()) fault_deadlock();
+    idle_.push_back(fiber);  // whoever takes it restarts it: it never comes back here
+    if (next >= 0) set_running(next);
+    Fiber::swap(*fiber, next >= 0 ? *fiber_of_[next] : outside_);
+}
+
+// Gives the processor to the next ready thread, and returns when this one gets it back.
+void Block::run_next() {
+    const int next = ready_.next(current_);
+    if (next < 0) fault_deadlock();
+    if (next == current_) return;
+    Fiber* from = fiber_of_[current_];
+    set_running(next);
+    if (!fiber_of_[next]) fiber_of_[next] = take_fiber();
+    Fiber::swap(*from, *fiber_of_[next]);
+}
+
+void Block::set_running(int thread) {
+    current_ = thread;
+    threadIdx = {static_cast<unsigned>(thread), 0, 0};
+}
+
+// Fibers are made when the first block needs them, and kept.
+Fiber* Block::take_fiber() {
+    if (idle_.empty()) {
+        fibers_.push_back(std::make_unique<Fiber>(static_cast<int>(fibers_.size())));
+        idle_.push_back(fibers_.back().get());
+    }
+    Fiber* fiber = idle_.back();
+    idle_.pop_back();
+    fiber->restart(run_threads);
+    return fiber;
+}
+
+// Leaves the block's threads as they are; a worker stops after a fault.
+void Block::abandon() {
+    is_faulty_ = true;
+    Fiber::swap(*fiber_of_[current_], outside_);
+    __builtin_unreachable();
+}
+
+bool Block::overflowed_at(const void* address) const {
+    return fiber_of_[current_]->overflowed_at(address);
+}
+
+}  // namespace kgen_cpu

@@ -1,0 +1,30 @@
+// Makes a `.cu` compile as C++17, unmodified. Included before it by the wrapper that kgen writes.
+#pragma once
+
+// First, and before the macros below, so that they cannot meet the standard headers; the includes
+// of the `.cu` then do nothing.
+#include <math.h>
+
+#include <cfloat>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#define __host__
+#define __device__
+#define __constant__
+// Not inlined into its caller in the kernel table, which would compile it twice.
+#define __global__ __attribute__((noinline))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
+
+// The threads of a block are fibers of one OS thread, so what an OS thread owns is what a block
+// shares. `thread_local` is also legal for arrays inside functions and for extern declarations.
+#define __shared__ thread_local
+
+#include "cuda_types.h"
+
+#include "cuda_math.h"
+#include "cuda_memory.h"
+#include "cuda_sync.h"

@@ -1,0 +1,144 @@
+#include "job.h"
+
+#include <sys/mman.h>
+
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+
+namespace kgen_cpu {
+
+namespace {
+
+// Wild accesses meet this much unmapped address space before they can hit another buffer.
+constexpr size_t GAP_BYTES = size_t{1} << 28;
+
+[[noreturn]] __attribute__((format(printf, 1, 2))) void reject(const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    std::vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    std::fputc('\n', stderr);
+    std::exit(2);
+}
+
+std::string read_word(FILE* file) {
+    char word[256];
+    if (std::fscanf(file, "%255s", word) != 1) reject("the job ends early");
+    return word;
+}
+
+uint64_t read_number(FILE* file) {
+    const std::string word = read_word(file);
+    char* end = nullptr;
+    const uint64_t number = std::strtoull(word.c_str(), &end, 10);
+    if (*end) reject("the job has %s where a number belongs", word.c_str());
+    return number;
+}
+
+Schedule read_schedule(FILE* file) {
+    const std::string word = read_word(file);
+    if (word == "in_order") return Schedule::in_order;
+    if (word == "reversed") return Schedule::reversed;
+    if (word == "warp_greedy") return Schedule::warp_greedy;
+    if (word == "random") return Schedule::random;
+    reject("the job names an unknown schedule %s", word.c_str());
+}
+
+// buffer NAME FILE_DESCRIPTOR OFFSET REGION_BYTES DATA_START DATA_BYTES read_only|writable
+Buffer read_buffer(FILE* file) {
+    const std::string name = read_word(file);
+    const int descriptor = static_cast<int>(read_number(file));
+    const off_t offset = static_cast<off_t>(read_number(file));
+    const size_t region_bytes = read_number(file);
+    const size_t data_start = read_number(file);
+    const size_t data_bytes = read_number(file);
+    const int access = read_word(file) == "writable" ? PROT_READ | PROT_WRITE : PROT_READ;
+
+    void* space = mmap(nullptr, GAP_BYTES + region_bytes + GAP_BYTES, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED) reject("cannot reserve address space for %s", name.c_str());
+    char* region = static_cast<char*>(space) + GAP_BYTES;
+    if (mmap(region, region_bytes, access, MAP_SHARED | MAP_FIXED, descriptor, offset) ==
+        MAP_FAILED) {
+        reject("cannot map the buffer %s", name.c_str());
+    }
+    return {name, region + data_start, data_bytes};
+}
+
+const Kernel* find_kernel(const std::string& name) {
+    for (int i = 0; i < kernel_count; ++i) {
+        if (name == kernels[i].name) return &kernels[i];
+    }
+    reject("the source has no kernel %s", name.c_str());
+}
+
+// An argument is the name of a buffer or a number; `letter` is the kernel's parameter.
+Slot read_argument(FILE* file, const Job& job, const Launch& launch, char letter) {
+    const std::string word = read_word(file);
+    for (const Buffer& buffer : job.buffers) {
+        if (word != buffer.name) continue;
+        if (letter != 'p') reject("kernel %s takes no pointer for %s", launch.name.c_str(), word.c_str());
+        return reinterpret_cast<Slot>(buffer.data);
+    }
+    if (letter != 'i') reject("kernel %s takes no int for %s", launch.name.c_str(), word.c_str());
+    return std::strtoull(word.c_str(), nullptr, 10);
+}
+
+// launch KERNEL GRID BLOCK SHARED_BYTES ARGUMENT_COUNT ARGUMENT...
+Launch read_launch(FILE* file, const Job& job) {
+    Launch launch = {};
+    launch.name = read_word(file);
+    launch.kernel = find_kernel(launch.name);
+    launch.grid = static_cast<unsigned>(read_number(file));
+    launch.block = static_cast<unsigned>(read_number(file));
+    launch.shared_bytes = static_cast<unsigned>(read_number(file));
+    const size_t count = read_number(file);
+    const char* letters = launch.kernel->parameters;
+    if (count != std::strlen(letters)) {
+        reject("kernel %s takes %zu arguments, but the launch passes %zu", launch.name.c_str(),
+               std::strlen(letters), count);
+    }
+    for (size_t i = 0; i < count; ++i) {
+        launch.arguments.push_back(read_argument(file, job, launch, letters[i]));
+    }
+    return launch;
+}
+
+}  // namespace
+
+Job read_job(FILE* file) {
+    Job job = {};
+    for (std::string key = read_word(file); key != "end"; key = read_word(file)) {
+        if (key == "schedule") job.schedule = read_schedule(file);
+        else if (key == "seed") job.seed = read_number(file);
+        else if (key == "workers") job.workers = static_cast<unsigned>(read_number(file));
+        else if (key == "buffer") job.buffers.push_back(read_buffer(file));
+        else if (key == "launch") job.launches.push_back(read_launch(file, job));
+        else reject("the job has an unknown line %s", key.c_str());
+    }
+    return job;
+}
+
+std::string describe_address(const Job& job, const volatile void* address) {
+    const auto number = reinterpret_cast<uintptr_t>(address);
+    char text[128];
+    for (const Buffer& buffer : job.buffers) {
+        const auto first = reinterpret_cast<uintptr_t>(buffer.data);
+        const auto end = first + buffer.bytes;
+        const char* name = buffer.name.c_str();
+        if (number + GAP_BYTES < first || number >= end + GAP_BYTES) continue;
+        if (number < first) {
+            std::snprintf(text, sizeof text, "%zu bytes before the start of %s", first - number, name);
+        } else if (number >= end) {
+            std::snprintf(text, sizeof text, "%zu bytes past the end of %s", number - end, name);
+        } else {
+            std::snprintf(text, sizeof text, "byte %zu of %s", number - first, name);
+        }
+        return text;
+    }
+    std::snprintf(text, sizeof text, "address 0x%zx", number);
+    return text;
+}
+
+}  // namespace kgen_cpu

@@ -1,0 +1,47 @@
+// What one run of the executable is asked to do: the text that kgen/cpu/run.py writes to its stdin.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel_table.h"
+#include "ready_threads.h"
+
+namespace kgen_cpu {
+
+struct Launch {
+    std::string name;
+    const Kernel* kernel;
+    unsigned grid;
+    unsigned block;
+    unsigned shared_bytes;
+    std::vector<Slot> arguments;
+};
+
+// A region of the shared file, mapped with unmapped address space on both sides.
+struct Buffer {
+    std::string name;
+    char* data;    // what the kernel gets: inside the region, behind the leading guard
+    size_t bytes;  // of the data, guards not counted
+};
+
+struct Job {
+    Schedule schedule;
+    uint64_t seed;
+    unsigned workers;
+    std::vector<Buffer> buffers;
+    std::vector<Launch> launches;
+};
+
+// Reads a job and maps its buffers; ends the process with a message on stderr when the text is not
+// a job or a launch does not fit its kernel.
+Job read_job(FILE* file);
+
+// The address as the user would say it, for instance "16 bytes past the end of x".
+std::string describe_address(const Job& job, const volatile void* address);
+
+}  // namespace kgen_cpu

@@ -1,0 +1,48 @@
+// Runs a job: the launches of a plan, one after the other, the blocks of each spread over workers.
+// Workers are OS threads and not processes: `__device__` variables are then shared, as they must be.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "signals.h"
+#include "worker.h"
+
+namespace kgen_cpu {
+
+namespace {
+
+using Workers = std::vector<std::unique_ptr<Worker>>;
+
+// Returns false when a worker met a fault. The first worker is the calling OS thread.
+bool run_launch(const Launch& launch, const Workers& workers) {
+    std::atomic<uint64_t> next_block{0};
+    std::vector<std::thread> others;
+    for (size_t i = 1; i < workers.size(); ++i) {
+        others.emplace_back([&, i] { workers[i]->run(launch, next_block); });
+    }
+    workers[0]->run(launch, next_block);
+    for (std::thread& other : others) other.join();
+    return std::none_of(workers.begin(), workers.end(),
+                        [](const auto& worker) { return worker->is_faulty(); });
+}
+
+}  // namespace
+
+int run_job() {
+    const Job job = read_job(stdin);
+    Workers workers;
+    for (unsigned i = 0; i < job.workers; ++i) workers.push_back(std::make_unique<Worker>(job));
+    std::vector<const Block*> blocks;
+    for (const auto& worker : workers) blocks.push_back(&worker->block());
+    install_signal_handlers(blocks);
+    for (const Launch& launch : job.launches) {
+        if (!run_launch(launch, workers)) return EXIT_FAULT;
+    }
+    return 0;
+}
+
+}  // namespace kgen_cpu
+
+int main() { return kgen_cpu::run_job(); }

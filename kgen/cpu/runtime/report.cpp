@@ -1,0 +1,38 @@
+#include "report.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace kgen_cpu {
+
+namespace {
+
+// Appends `text` as the inside of a JSON string.
+char* append_escaped(char* out, const char* end, const char* text) {
+    for (; *text && out + 2 < end; ++text) {
+        if (*text == '"' || *text == '\\') *out++ = '\\';
+        *out++ = *text;
+    }
+    *out = '\0';
+    return out;
+}
+
+}  // namespace
+
+void write_report(const Report& report) {
+    char file[512] = "";
+    char message[1024];
+    char line[2048];
+    if (report.site.line) append_escaped(file, file + sizeof file, report.site.file);
+    append_escaped(message, message + sizeof message, report.message);
+    const int length = std::snprintf(
+        line, sizeof line,
+        "{\"kernel\": \"%s\", \"block\": %u, \"thread\": %d, \"file\": \"%s\", \"line\": %d, "
+        "\"program_counter\": %zu, \"message\": \"%s\"}\n",
+        report.kernel, report.block, report.thread, file, report.site.line,
+        reinterpret_cast<size_t>(report.program_counter), message);
+    if (write(STDOUT_FILENO, line, length) != length) _exit(4);
+}
+
+}  // namespace kgen_cpu

@@ -1,0 +1,76 @@
+"""The cache of compiled binaries: one folder a key, written atomically, verified when read.
+
+The key covers all that goes into a compilation except the headers, which are known only
+afterwards; an entry therefore lists those it was compiled with, and holds while they are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kgen.files import write_atomically
+from kgen.toolchain.binary import Binary, KernelResources
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The place of one compilation in the cache: `folder` belongs to `key` alone.
+
+    The folder holds `<stem>.cu`, `<stem>.cubin` and `entry.json`. Any number of processes may read
+    and write it at once: each file is replaced as a whole, and a mixture fails the digest.
+    """
+
+    folder: Path
+    key: str
+    stem: str
+
+    @property
+    def cubin(self) -> Path:
+        """The path of the compiled binary."""
+        return self.folder / f"{self.stem}.cubin"
+
+    def load(self, arch: str) -> Binary | None:
+        """Return the binary, or None if it is absent, damaged, foreign or older than a header."""
+        try:
+            record = json.loads((self.folder / "entry.json").read_text(encoding="utf-8"))
+            image = self.cubin.read_bytes()
+            content = record["content"]
+            if record["digest"] != self._digest(content, image):
+                return None
+            if content["headers_digest"] != digest_of_files(content["headers"]):
+                return None
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+        kernels = tuple(KernelResources(**kernel) for kernel in content["kernels"])
+        return Binary(self.cubin, image, arch, kernels, content["log"])
+
+    def store(self, binary: Binary, headers: list[str], headers_digest: str) -> None:
+        """Write the binary and the headers that it was compiled with."""
+        content = {
+            "kernels": [asdict(kernel) for kernel in binary.kernels],
+            "log": binary.log,
+            "headers": headers,
+            "headers_digest": headers_digest,
+        }
+        record = {"digest": self._digest(content, binary.image), "content": content}
+        write_atomically(self.cubin, binary.image)
+        write_atomically(self.folder / "entry.json", json.dumps(record))
+
+    def _digest(self, content: dict[str, Any], image: bytes) -> str:
+        return digest([self.key, json.dumps(content, sort_keys=True)], image)
+
+
+def digest(texts: Iterable[str], data: bytes = b"") -> str:
+    """Return the SHA-256 of a sequence of texts, told apart from any other sequence, and data."""
+    return hashlib.sha256(json.dumps(list(texts)).encode() + data).hexdigest()
+
+
+def digest_of_files(paths: Iterable[str]) -> str:
+    """Return one SHA-256 of the files' contents in the given order; raises OSError."""
+    contents = (hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths)
+    return digest(contents)

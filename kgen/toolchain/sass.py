@@ -1,0 +1,47 @@
+"""Disassembles a cubin to the machine code (SASS) of its kernels."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+
+from kgen.errors import MissingTool
+from kgen.toolchain.binary import Binary
+from kgen.toolchain.find import INSTALL_HINT, find_disassembler
+
+# A kernel's code reaches from its label to the blank line before the next section, or to the end.
+_CODE = re.compile(r"^\.text\.(\S+):\n(.*?)\s*(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def sass_by_kernel(binary: Binary) -> dict[str, str]:
+    """Return each kernel's instructions and branch labels, a line each, in nvdisasm's form.
+
+    Raises MissingTool if there is no disassembler or it is too old for the binary's architecture.
+    """
+    text = _disassemble(binary)
+    code = {found[1]: found[2] for found in _CODE.finditer(text)}
+    return {kernel.kernel: code[kernel.kernel] for kernel in binary.kernels}
+
+
+def sass(binary: Binary) -> str:
+    """Return the machine code of all kernels, each under a `Function : name` line.
+
+    Raises MissingTool as `sass_by_kernel` does.
+    """
+    parts = [f"Function : {name}\n{code}\n" for name, code in sass_by_kernel(binary).items()]
+    return "\n".join(parts)
+
+
+def _disassemble(binary: Binary) -> str:
+    tool = find_disassembler()
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
+        cubin.write(binary.image)
+        cubin.flush()
+        ran = subprocess.run([tool.path, "-c", cubin.name], capture_output=True, encoding="utf-8")
+    if ran.returncode != 0:
+        raise MissingTool(
+            f"nvdisasm {tool.version} at {tool.path} cannot read code for {binary.arch} "
+            f"({ran.stderr.strip()}); get a newer one with {INSTALL_HINT}"
+        )
+    return ran.stdout

@@ -1,0 +1,56 @@
+"""Hypothesis strategies for specs."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from kgen.rules import problems
+from kgen.spec import (
+    Cache,
+    Exp,
+    Merge,
+    Normalize,
+    RowMap,
+    Spec,
+    Topology,
+    Trip,
+    Unaligned,
+    Update,
+    VecScans,
+)
+from kgen.variants import apply
+from kgen.versions import VERSIONS
+
+CHOICES = {
+    "row_map": st.sampled_from(RowMap),
+    "topology": st.sampled_from(Topology),
+    "merge": st.sampled_from(Merge),
+    "update": st.sampled_from(Update),
+    "cache": st.sampled_from(Cache),
+    "vec_size": st.sampled_from([1, 2, 4]),
+    "vec_scans": st.sampled_from(VecScans),
+    "unaligned": st.sampled_from(Unaligned),
+    "prefetch": st.booleans(),
+    "items_per_thread": st.sampled_from([None, 0, 1, 2, 3]),
+    "trip": st.sampled_from(Trip),
+    "tile_size": st.sampled_from([None, 64, 96, 1024]),
+    "threads_per_block": st.sampled_from([1, 2, 32, 64, 96, 128, 256]),
+    "grid_blocks": st.sampled_from([None, 3]),
+    "min_blocks_per_sm": st.sampled_from([None, 1, 2]),
+    "exp": st.sampled_from(Exp),
+    "normalize": st.sampled_from(Normalize),
+    "static_cols": st.sampled_from([None, 1, 67, 257]),
+}
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec:
+    """A version with up to five axes set, valid or not; axes not named follow."""
+    base = VERSIONS[draw(st.sampled_from(sorted(VERSIONS)))].spec
+    axes = draw(st.lists(st.sampled_from(sorted(CHOICES)), max_size=5, unique=True))
+    return apply(base, {axis: draw(CHOICES[axis]) for axis in axes})
+
+
+def valid_specs() -> st.SearchStrategy[Spec]:
+    """Specs that the rules accept."""
+    return specs().filter(lambda spec: not problems(spec))
