@@ -1,10 +1,10 @@
 """kgen generates, proves and measures CUDA softmax kernels from one family of templates.
 
-    kgen.versions()                      the names of the versions
-    kgen.spec("v7:items=4")              a validated spec
-    kgen.render("v7:items=4")            its source: `.text`, `.filename`, `.kernels`
-    kgen.compile("v7:items=4", "sm_90")  its binary: `.image`, registers and spills a kernel
-    kgen.run("v7", x, on="cpu")          the softmax of `x`, computed by that kernel
+kgen.versions()                      the names of the versions
+kgen.spec("v7:items=4")              a validated spec
+kgen.render("v7:items=4")            its source: `.text`, `.filename`, `.kernels`
+kgen.compile("v7:items=4", "sm_90")  its binary: `.image`, registers and spills a kernel
+kgen.run("v7", x, on="cpu")          the softmax of `x`, computed by that kernel
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def compile(
     return compile_cubin(made, arch, options or CompileOptions())
 
 
-def run(variant: Spec | Source | str, x: NDArray[np.float32], on: str = "cpu") -> NDArray[np.float32]:
+def run(
+    variant: Spec | Source | str, x: NDArray[np.float32], on: str = "cpu"
+) -> NDArray[np.float32]:
     """Return the row-wise softmax of `x`, computed by the kernel of a variant, spec or source.
 
     `x` is float32, 1-D or 2-D, with any strides; `auto` items are resolved from its row length; a

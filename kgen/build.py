@@ -96,7 +96,9 @@ def drifted(folder: Path) -> list[str]:
     sources = named_sources()
     expected = {source.filename: source.text for source in sources.values()}
     expected[MANIFEST] = manifest(sources)
-    found = {path.name: path for path in folder.iterdir() if path.suffix in (".cu", ".cpp", ".json")}
+    found = {
+        path.name: path for path in folder.iterdir() if path.suffix in (".cu", ".cpp", ".json")
+    }
     changed = [f"{name} is missing" for name in expected if name not in found]
     changed += [f"{name} belongs to no version" for name in found if name not in expected]
     changed += [

@@ -36,7 +36,6 @@ class Scan:
         """The parameter list of the scan's function."""
         return ", ".join(p.declaration for p in (*self.params, *more))
 
-
     def call(self, function: str, *more: str, first: tuple[str, ...] = ()) -> str:
         """The call of the scan's function with the kernel's arguments."""
         return f"{function}({', '.join((*first, *(p.argument for p in self.params), *more))})"

@@ -75,7 +75,9 @@ def nearest_valid(spec: Spec) -> Spec | None:
 
 
 def _candidates(spec: Spec, axes: tuple[str, ...]) -> Iterator[Spec]:
-    choices = [sorted(_values(axis), key=lambda value: _distance(spec, axis, value)) for axis in axes]
+    choices = [
+        sorted(_values(axis), key=lambda value: _distance(spec, axis, value)) for axis in axes
+    ]
     for values in product(*choices):
         yield spec.replace(**dict(zip(axes, values, strict=True)))
 

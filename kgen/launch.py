@@ -62,7 +62,9 @@ def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
         )
         for symbol, kernel in zip(source.kernels, kernels(spec), strict=True)
     )
-    return LaunchPlan(rows, cols, launches, rows * STATS_BYTES if spec.row_map is RowMap.GRID else 0)
+    return LaunchPlan(
+        rows, cols, launches, rows * STATS_BYTES if spec.row_map is RowMap.GRID else 0
+    )
 
 
 def grid_blocks(spec: Spec, rows: int, cols: int) -> int:
@@ -78,7 +80,9 @@ def grid_blocks(spec: Spec, rows: int, cols: int) -> int:
 
 def serial_additions(spec: Spec, cols: int) -> int:
     """Return the additions that one thread makes in sequence for a row: the error grows with them."""
-    own = ceil_div(min(cols, spec.tile_cols) if spec.row_map is RowMap.GRID else cols, spec.threads_per_row)
+    own = ceil_div(
+        min(cols, spec.tile_cols) if spec.row_map is RowMap.GRID else cols, spec.threads_per_row
+    )
     across = ceil_div(cols, spec.tile_cols) if spec.uses_tiles else 0
     return own + across + WARP_SIZE
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from kgen import __version__
 from kgen.errors import UsageError
+from kgen.files import write_atomically
 from kgen.gpu import DeviceInfo, device_info
 from kgen.measure import Outcome, Row
 from kgen.toolchain import find_nvcc
-from kgen.toolchain.cache import write_atomically
 
 FORMAT = 1
 
@@ -58,10 +58,7 @@ def write_results(path: Path, rows: Iterable[Row], machine: Machine, method: str
     """Write the rows as JSON, in one step. Raises UsageError if the file cannot be written."""
     content = {"format": FORMAT, **asdict(Results(machine, method, tuple(rows)))}
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    try:
-        write_atomically(path, text.encode())
-    except OSError as error:
-        raise UsageError(f"cannot write results to {path}: {error.strerror}") from None
+    write_atomically(path, text)
 
 
 def read_results(path: Path) -> Results:

@@ -254,7 +254,9 @@ def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
     elif spec.is_tiled and not spec.in_registers:
         axes, slots = ("tile_size", "threads_per_block", "min_blocks_per_sm"), spec.tile_slots
     if slots > limit:
-        what = f"tile={spec.tile_cols}" if axes[0] == "tile_size" else f"items={spec.items_per_thread}"
+        what = (
+            f"tile={spec.tile_cols}" if axes[0] == "tile_size" else f"items={spec.items_per_thread}"
+        )
         yield Problem(
             axes,
             f"{what} x vec={spec.vec_size} keeps {slots} values a thread, and with "
@@ -408,9 +410,11 @@ def row_fits_the_registers(spec: Spec, cols: int) -> Iterator[Problem]:
         ways.append("cache=none" if list(_row_fits_shared(shared, cols)) else "cache=inputs_shared")
     yield Problem(
         ("items_per_thread", "threads_per_block", "cache"),
-        f"{head} columns; cols={cols} needs {' or '.join(ways)}"
-        if items is not None
-        else f"{head}, more than its registers; cols={cols} needs {' or '.join(ways)}",
+        (
+            f"{head} columns; cols={cols} needs {' or '.join(ways)}"
+            if items is not None
+            else f"{head}, more than its registers; cols={cols} needs {' or '.join(ways)}"
+        ),
     )
 
 

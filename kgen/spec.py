@@ -131,9 +131,7 @@ class Spec:
     grid_blocks: int | None = axis(
         None, "most blocks of a grid-stride launch; auto is one a row", "grid"
     )
-    min_blocks_per_sm: int | None = axis(
-        None, "second argument of __launch_bounds__", "min_blocks"
-    )
+    min_blocks_per_sm: int | None = axis(None, "second argument of __launch_bounds__", "min_blocks")
     exp: Exp = axis(Exp.EXPF, "the form of the exponential")
     normalize: Normalize = axis(Normalize.RECIPROCAL, "divide, or multiply by the reciprocal")
     static_cols: int | None = axis(None, "row length fixed at compile time; auto is run-time")
@@ -245,7 +243,9 @@ class Spec:
         """
         if not self.in_registers or self.items_per_thread is not None:
             return self
-        return self.replace(items_per_thread=self.items_for(self.static_cols or cols or DEFAULT_COLS))
+        return self.replace(
+            items_per_thread=self.items_for(self.static_cols or cols or DEFAULT_COLS)
+        )
 
 
 AXES = {f.name: f for f in fields(Spec) if f.name != "version"}

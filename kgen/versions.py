@@ -77,9 +77,7 @@ V6_DOUBLE = _derive("v6_double", V6, vec_scans=VecScans.BOTH)
 V6_FETCH = _derive("v6_fetch", V6_DOUBLE, prefetch=True)
 V7 = _derive("v7", V6_DOUBLE, cache=Cache.INPUTS_REGISTERS, unaligned=Unaligned.SCALAR_GROUPS)
 V8 = _derive("v8", V5, row_map=RowMap.WARP, topology=Topology.WARP)
-V9 = _derive(
-    "v9", V6_DOUBLE, row_map=RowMap.GRID_STRIDE, update=Update.ONLINE, grid_blocks=256
-)
+V9 = _derive("v9", V6_DOUBLE, row_map=RowMap.GRID_STRIDE, update=Update.ONLINE, grid_blocks=256)
 
 # The 1-D vector study.
 C1 = _derive("c1", V2, cache=Cache.EXPS_OUTPUT)

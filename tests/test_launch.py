@@ -31,9 +31,7 @@ def planned(variant: str, rows: int, cols: int) -> LaunchPlan:
         ("cpu", 1025, 257, 1, 1, 0),
     ],
 )
-def test_one_launch(
-    variant: str, rows: int, cols: int, grid: int, block: int, shared: int
-) -> None:
+def test_one_launch(variant: str, rows: int, cols: int, grid: int, block: int, shared: int) -> None:
     (launch,) = planned(variant, rows, cols).launches
     assert (launch.grid, launch.block, launch.shared_bytes) == (grid, block, shared)
     assert launch.args == ("x", "y", "rows", "cols")

@@ -141,8 +141,14 @@ def test_auto_items_that_cannot_cover_the_default_length_say_so() -> None:
     ("text", "sentence"),
     [
         ("int main() {}\n", "has no kgen header"),
-        ("// softmax_v1: x\n// variant   v1\n// spec      row_map=block\n// parent    none\n", "lacks"),
-        ("// softmax_v1: x\n// variant   v1\n// spec      colour=red\n// parent    none\n", "'colour'"),
+        (
+            "// softmax_v1: x\n// variant   v1\n// spec      row_map=block\n// parent    none\n",
+            "lacks",
+        ),
+        (
+            "// softmax_v1: x\n// variant   v1\n// spec      colour=red\n// parent    none\n",
+            "'colour'",
+        ),
         ("// softmax_v1: x\n// variant   v99\n// spec      \n// parent    none\n", "lacks"),
     ],
 )

@@ -12,7 +12,9 @@ import typer
 from kgen.edited import names_a_file
 from kgen.errors import UsageError
 
-Items = Annotated[str | None, typer.Option("--items", help="Set the axis items (items_per_thread).")]
+Items = Annotated[
+    str | None, typer.Option("--items", help="Set the axis items (items_per_thread).")
+]
 Vec = Annotated[int | None, typer.Option("--vec", help="Set the axis vec (vec_size): 1, 2 or 4.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Set the axis threads.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

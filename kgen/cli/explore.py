@@ -80,7 +80,9 @@ def show(
     if json:
         runs = [vars(launch) for launch in launches.launches]
         why = {"why": note.why, "mistake": note.mistake} if note else {}
-        print_json({**facts, "rows": rows, "cols": cols, "axes": _axes(spec), "launches": runs} | why)
+        print_json(
+            {**facts, "rows": rows, "cols": cols, "axes": _axes(spec), "launches": runs} | why
+        )
         return
     print_table(f"{facts['variant']}: {facts['title']}", ("", ""), list(facts.items())[2:])
     print_table(

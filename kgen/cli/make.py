@@ -22,9 +22,13 @@ Reports = dict[str, dict[str, "KernelReport"]]
 
 
 def build(
-    variant: Annotated[str | None, typer.Option("--variant", help="What to build: v7:items=4.")] = None,
+    variant: Annotated[
+        str | None, typer.Option("--variant", help="What to build: v7:items=4.")
+    ] = None,
     all_versions: Annotated[bool, typer.Option("--all", help="Build every named version.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="With --all: write nothing, name drift.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="With --all: write nothing, name drift.")
+    ] = False,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
@@ -33,7 +37,9 @@ def build(
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = GENERATED,
     maxrregcount: Annotated[int | None, typer.Option(help="Most registers a thread.")] = None,
     use_fast_math: Annotated[bool, typer.Option("--use_fast_math")] = False,
-    lineinfo: Annotated[bool, typer.Option("--lineinfo", help="Line numbers for profilers.")] = False,
+    lineinfo: Annotated[
+        bool, typer.Option("--lineinfo", help="Line numbers for profilers.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write the source of a variant, and compile it where there is an nvcc."""
@@ -113,7 +119,9 @@ def _finish(
         built = [_as_json(*pair, rows) for pair in zip(sources, paths, strict=False)]
         print_json(built if len(built) > 1 else built[0])
         return
-    print(f"wrote {paths[0]}" if len(paths) == 1 else f"wrote {len(paths)} files to {paths[0].parent}")
+    print(
+        f"wrote {paths[0]}" if len(paths) == 1 else f"wrote {len(paths)} files to {paths[0].parent}"
+    )
     if note:
         print(note)
     else:

@@ -23,8 +23,12 @@ def run(
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
-    input_file: Annotated[Path | None, typer.Option("--input", help="A float32 .npy, 1-D or 2-D.")] = None,
-    output_file: Annotated[Path | None, typer.Option("--output", help="Where to write y.npy.")] = None,
+    input_file: Annotated[
+        Path | None, typer.Option("--input", help="A float32 .npy, 1-D or 2-D.")
+    ] = None,
+    output_file: Annotated[
+        Path | None, typer.Option("--output", help="Where to write y.npy.")
+    ] = None,
     rows: Annotated[int, typer.Option(help="Rows of a made input.")] = 4,
     cols: Annotated[int, typer.Option(help="Elements of a row of a made input.")] = 257,
     dist: Annotated[str, typer.Option(help="Distribution of a made input.")] = "uniform",
@@ -77,7 +81,9 @@ def _load(path: Path) -> NDArray[np.float32]:
     if not isinstance(loaded, np.ndarray):
         raise UsageError(f"{path} is an archive of arrays; give one array saved by numpy.save")
     if loaded.dtype != np.float32:
-        raise UsageError(f"{path} holds {loaded.dtype}; save it as float32: x.astype(numpy.float32)")
+        raise UsageError(
+            f"{path} holds {loaded.dtype}; save it as float32: x.astype(numpy.float32)"
+        )
     return loaded
 
 

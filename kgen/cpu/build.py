@@ -108,7 +108,9 @@ def _build_runtime(cxx: Path) -> Path:
         (target.parent / "runtime.cpp").write_text(unit, encoding="utf-8")
         arguments = [*RUNTIME_FLAGS, "-c", "runtime.cpp", "-o", target.name]
         if messages := call_cxx(cxx, arguments, target.parent):
-            raise CompileFailed(f"{cxx} cannot compile the runtime of the CPU executor:\n{messages}")
+            raise CompileFailed(
+                f"{cxx} cannot compile the runtime of the CPU executor:\n{messages}"
+            )
 
     return cached_file(_folder() / f"runtime-{key}.o", compile_runtime)
 

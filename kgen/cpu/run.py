@@ -1,15 +1,8 @@
-"""Runs a launch plan on the CPU and says which of CUDA's rules a kernel broke."""
+"""Runs a launch plan on the CPU, and raises for a kernel that breaks CUDA's rules."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import shutil
-import subprocess
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +10,127 @@ from numpy.typing import NDArray
 from kgen.cpu.buffers import Buffers, Region
 from kgen.cpu.build import build
 from kgen.cpu.compiler import display_name
+from kgen.cpu.faults import fault_of, kernel_names
+from kgen.cpu.process import execute
 from kgen.errors import KernelFault, UsageError
 from kgen.launch import Launch, LaunchPlan
 from kgen.source import Source
 
+# The order in which the threads of a block run between two barriers or warp operations.
 SCHEDULES = ("in_order", "reversed", "warp_greedy", "random")
 
 # How many OS threads run the blocks of a launch, and how many CUDA threads make that worth while.
 WORKERS = 2
 MIN_THREADS_FOR_WORKERS = 16384
+
+# The limits of every architecture from sm_75 to sm_120; the shared memory is sm_90's.
+_MAX_THREADS_PER_BLOCK = 1024
+_MAX_GRID_BLOCKS = 2**31 - 1
+_MAX_SHARED_BYTES = 227 * 1024
+
+_ELEMENT_BYTES = 4
+_UNWRITTEN = np.uint8(0xFF)  # NaN bytes
+
+
+def run(
+    source: Source,
+    plan: LaunchPlan,
+    x: NDArray[np.float32],
+    *,
+    schedule: str = "in_order",
+    timeout_s: float = 120.0,
+    seed: int = 0,
+    x_offset: int = 0,
+    y_offset: int = 0,
+) -> NDArray[np.float32]:
+    """Return what the plan's kernels write to y for the matrix `x`, plan.rows x plan.cols.
+
+    `x` is float32, C-contiguous. The kernels get pointers as aligned as cudaMalloc's, moved by
+    `x_offset` and `y_offset` elements; rows of NaN surround x, elements that no kernel writes come
+    out as NaN, and the workspace starts as zeros. `schedule` (one of SCHEDULES, `random` from
+    `seed`) orders the threads of a block.
+
+    Raises UsageError for an unsuitable `x` or an unknown schedule, CompileFailed when the compiler
+    rejects the source, MissingTool when there is none, and KernelFault for a kernel that breaks
+    CUDA's rules, writes outside y or the workspace, or runs longer than `timeout_s` seconds.
+    """
+    _check_request(plan, x, schedule)
+    if not plan.launches:
+        return np.empty(x.shape, np.float32)
+    for launch in plan.launches:
+        _check_launch(source, launch)
+    executable = build(source)
+
+    buffers = Buffers()
+    row_bytes = plan.cols * _ELEMENT_BYTES
+    x_region = buffers.add("x", x.nbytes, row_bytes, x_offset * _ELEMENT_BYTES, is_writable=False)
+    y_region = buffers.add("y", x.nbytes, row_bytes, y_offset * _ELEMENT_BYTES, is_writable=True)
+    workspace = buffers.add("workspace", plan.workspace_bytes, row_bytes, 0, is_writable=True)
+    with buffers:
+        buffers.data(x_region).view(np.float32)[:] = x.reshape(-1)
+        buffers.data(y_region)[:] = _UNWRITTEN
+        buffers.data(workspace)[:] = 0
+        job = _job_text(plan, buffers, schedule, seed)
+        outcome = execute(executable, job, buffers.descriptor, timeout_s)
+        if outcome.exit_code != 0 or outcome.timed_out:
+            raise fault_of(source, plan, executable, outcome)
+        for region in (y_region, workspace):
+            _check_guards(source, plan, buffers, region)
+        return buffers.data(y_region).view(np.float32).reshape(x.shape).copy()
+
+
+def _check_request(plan: LaunchPlan, x: NDArray[np.float32], schedule: str) -> None:
+    shape = (plan.rows, plan.cols)
+    if x.dtype != np.float32 or x.shape != shape or not x.flags.c_contiguous:
+        raise UsageError(
+            f"x is {x.dtype} {x.shape}; this plan takes a C-contiguous float32 array {shape}"
+        )
+    if schedule not in SCHEDULES:
+        raise UsageError(f"schedule={schedule!r} is unknown: choose one of {', '.join(SCHEDULES)}")
+
+
+def _check_launch(source: Source, launch: Launch) -> None:
+    """Refuse what a CUDA launch itself refuses."""
+    for value, what, least, most in (
+        (launch.grid, "blocks in the grid", 1, _MAX_GRID_BLOCKS),
+        (launch.block, "threads in a block", 1, _MAX_THREADS_PER_BLOCK),
+        (launch.shared_bytes, "bytes of dynamic shared memory", 0, _MAX_SHARED_BYTES),
+    ):
+        if not least <= value <= most:
+            raise KernelFault(
+                f"{display_name(source)}: kernel {launch.kernel} is launched with {value} {what}; "
+                f"CUDA takes {least} to {most}"
+            )
+
+
+def _job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int) -> str:
+    """Return the job in the words that runtime/job.cpp reads."""
+    numbers = {"rows": str(plan.rows), "cols": str(plan.cols)}
+    lines = [f"schedule {schedule}", f"seed {seed}", f"workers {_workers(plan)}"]
+    lines += buffers.job_lines()
+    for launch in plan.launches:
+        arguments = " ".join(numbers.get(name, name) for name in launch.args)
+        lines.append(
+            f"launch {launch.kernel} {launch.grid} {launch.block} {launch.shared_bytes} "
+            f"{len(launch.args)} {arguments}"
+        )
+    return "\n".join([*lines, "end\n"])
+
+
+def _workers(plan: LaunchPlan) -> int:
+    threads = max(launch.grid * launch.block for launch in plan.launches)
+    if threads < MIN_THREADS_FOR_WORKERS:
+        return 1
+    blocks = max(launch.grid for launch in plan.launches)
+    return min(WORKERS, blocks, os.cpu_count() or 1)
+
+
+def _check_guards(source: Source, plan: LaunchPlan, buffers: Buffers, region: Region) -> None:
+    byte = buffers.first_overwritten(region)
+    if byte is None:
+        return
+    elements = region.size // _ELEMENT_BYTES
+    raise KernelFault(
+        f"{display_name(source)}: {kernel_names(plan)}: wrote outside {region.name}, to element "
+        f"{byte // _ELEMENT_BYTES} of {elements} ({plan.rows} rows of {plan.cols})"
+    )

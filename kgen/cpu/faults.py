@@ -1,0 +1,76 @@
+"""From what the executable reports to the KernelFault that a user reads."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgen.cpu.compiler import display_name
+from kgen.cpu.process import Outcome
+from kgen.errors import KernelFault
+from kgen.launch import LaunchPlan
+from kgen.source import Source
+
+_NO_THREAD = -1
+
+
+@dataclass(frozen=True)
+class Report:
+    """One fault: a line of JSON that the executable printed (runtime/report.h)."""
+
+    kernel: str
+    block: int
+    thread: int
+    file: str
+    line: int  # 0 when only the program counter is known
+    program_counter: int
+    message: str
+
+
+def fault_of(source: Source, plan: LaunchPlan, executable: Path, outcome: Outcome) -> KernelFault:
+    """Return what to raise for a run that did not end well."""
+    reports = [Report(**json.loads(line)) for line in outcome.output.splitlines()]
+    if reports:
+        # Which blocks run at the same time is chance; the lowest faulty one is always among them.
+        first = min(reports, key=lambda report: report.block)
+        return KernelFault(_describe(source, executable, first))
+    if outcome.errors:
+        why = outcome.errors.strip()
+    elif outcome.timed_out:
+        why = "was killed at its time limit"
+    else:
+        why = f"ended the CPU executor with exit code {outcome.exit_code}"
+    return KernelFault(f"{display_name(source)}: {kernel_names(plan)}: {why}")
+
+
+def kernel_names(plan: LaunchPlan) -> str:
+    """Return the plan's kernels as a message names them."""
+    names = list(dict.fromkeys(launch.kernel for launch in plan.launches))
+    return f"kernel{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def _describe(source: Source, executable: Path, report: Report) -> str:
+    name = display_name(source)
+    line = report.line or _line_of(report.program_counter, executable, source.filename)
+    place = f"{report.file}:{line}" if report.file else f"{source.filename}:{line}" if line else ""
+    who = f"kernel {report.kernel}, block {report.block}"
+    if report.thread != _NO_THREAD:
+        who += f", thread {report.thread}"
+    text = f"{place or source.filename}: {who}: {report.message}"
+    return re.sub(rf"(?<![\w/.]){re.escape(source.filename)}\b", lambda _: name, text)
+
+
+def _line_of(program_counter: int, executable: Path, filename: str) -> int:
+    """Return the source's line for an instruction, 0 when unknown; needs binutils' addr2line."""
+    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
+    if not program_counter or not tool:
+        return 0
+    # With -i also the places into which the instruction was inlined, innermost first.
+    command = [tool, "-i", "-e", str(executable), hex(program_counter)]
+    output = subprocess.run(command, capture_output=True, text=True).stdout
+    found = re.search(rf"(?:^|/){re.escape(filename)}:(\d+)", output, re.MULTILINE)
+    return int(found[1]) if found else 0

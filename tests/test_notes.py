@@ -1,0 +1,58 @@
+"""The notes on the versions: all there, short, and where they belong."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kgen.notes import header_note, notes
+from kgen.render import render
+from kgen.versions import VERSIONS
+
+
+def sentences(text: str) -> int:
+    return len(re.findall(r"[.?!](?=\s|$)", text))
+
+
+def test_every_version_has_a_note_and_no_other() -> None:
+    assert set(notes()) == set(VERSIONS)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_notes_are_short_plain_text(version: str) -> None:
+    note = notes()[version]
+    assert 2 <= sentences(note.why) <= 4
+    assert 1 <= sentences(note.mistake) <= 3
+    assert sentences(note.header) <= 2
+    for text in (note.why, note.mistake, note.header):
+        assert text.isascii() and "\n" not in text and "  " not in text and text == text.strip()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_figures_of_one_machine_name_it(version: str) -> None:
+    note = notes()[version]
+    for text in (note.why, note.mistake):
+        for sentence in re.split(r"(?<=[.;])\s", text):
+            if re.search(r"\d%|measured", sentence):
+                assert re.search("Tesla T4|the report counted", text), sentence
+
+
+def header_of(version: str) -> str:
+    lines = [line for line in render(VERSIONS[version].spec).text.split("\n")]
+    return " ".join(line.removeprefix("//").strip() for line in lines[: lines.index("")])
+
+
+@pytest.mark.parametrize("version", ["c1", "v9"])
+def test_the_header_carries_the_note(version: str) -> None:
+    assert "last __syncthreads of row_reduce" in header_note(version)
+    assert header_note(version) in header_of(version)
+
+
+def test_c1_says_what_the_study_lacks() -> None:
+    assert "study's own code lacks the barrier" in header_of("c1")
+
+
+def test_other_headers_have_no_note() -> None:
+    assert {name for name in VERSIONS if header_note(name)} == {"c1", "v9"}
+    assert header_note("v99") == ""
