@@ -12,14 +12,15 @@
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    softmax_cpu(x, y, rows, cols)
 // rebuild   kgen build --variant cpu
-//           (kgen 0.1.0, templates 7ca1998f)
+//           (kgen 0.1.0, templates 32cc57ea)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
-// The maximum of this thread's elements.
+// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
+// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
 static inline float thread_max(const float* x, int cols) {
     float m = -FLT_MAX;
     for (int c = 0; c < cols; ++c) {

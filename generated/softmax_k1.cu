@@ -13,7 +13,7 @@
 // launch    grid = ceil(rows / 512), block = 512
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k1
-//           (kgen 0.1.0, templates 7ca1998f)
+//           (kgen 0.1.0, templates 32cc57ea)
 
 #include <cfloat>
 #include <cmath>
@@ -22,7 +22,8 @@
 
 constexpr int THREADS_PER_BLOCK = 512;
 
-// The maximum of this thread's elements.
+// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
+// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
 __device__ __forceinline__ float thread_max(const float* __restrict__ x, int cols) {
     float m = -FLT_MAX;
     for (int c = 0; c < cols; ++c) {

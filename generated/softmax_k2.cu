@@ -14,7 +14,7 @@
 // launch    grid = rows, block = 512
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k2
-//           (kgen 0.1.0, templates 7ca1998f)
+//           (kgen 0.1.0, templates 32cc57ea)
 
 #include <cfloat>
 #include <cmath>
@@ -23,16 +23,14 @@
 
 constexpr int THREADS_PER_BLOCK = 512;
 
-// What row_reduce combines. A maximum starts at -FLT_MAX: a row of -inf still ends as 0 / 0, a NaN.
+// What row_reduce combines.
 struct Max {
     using Value = float;
-    static __device__ float identity() { return -FLT_MAX; }
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };
 
 struct Sum {
     using Value = float;
-    static __device__ float identity() { return 0.0f; }
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
@@ -54,7 +52,8 @@ __device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value valu
     return value;
 }
 
-// The maximum of this thread's elements.
+// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
+// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
 __device__ __forceinline__ float thread_max(const float* __restrict__ x, int cols) {
     float m = -FLT_MAX;
     for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {

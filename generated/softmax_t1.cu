@@ -18,7 +18,7 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 bytes a row, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates 7ca1998f)
+//           (kgen 0.1.0, templates 32cc57ea)
 
 #include <cfloat>
 #include <cmath>
@@ -31,7 +31,7 @@ constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr int TILE_SIZE = 1024;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// What row_reduce combines. A maximum starts at -FLT_MAX: a row of -inf still ends as 0 / 0, a NaN.
+// What row_reduce combines.
 struct Max {
     using Value = float;
     static __device__ float identity() { return -FLT_MAX; }
@@ -96,7 +96,8 @@ struct RowStats {
     float sum;
 };
 
-// The maximum of this thread's elements.
+// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
+// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
 __device__ __forceinline__ float thread_max(const float* __restrict__ x, int cols) {
     float m = -FLT_MAX;
     for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {

@@ -13,7 +13,7 @@
 // launch    grid = rows, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant t2
-//           (kgen 0.1.0, templates 7ca1998f)
+//           (kgen 0.1.0, templates 32cc57ea)
 
 #include <cfloat>
 #include <cmath>
@@ -38,7 +38,7 @@ __device__ __forceinline__ State empty_state() {
     return {-FLT_MAX, 0.0f};
 }
 
-// What row_reduce combines. A maximum starts at -FLT_MAX: a row of -inf still ends as 0 / 0, a NaN.
+// What row_reduce combines.
 struct Max {
     using Value = float;
     static __device__ float identity() { return -FLT_MAX; }

@@ -14,7 +14,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v3
-//           (kgen 0.1.0, templates 7ca1998f)
+//           (kgen 0.1.0, templates 32cc57ea)
 
 #include <cfloat>
 #include <cmath>
@@ -27,7 +27,7 @@ constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr int ITEMS_PER_THREAD = 16;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// What row_reduce combines. A maximum starts at -FLT_MAX: a row of -inf still ends as 0 / 0, a NaN.
+// What row_reduce combines.
 struct Max {
     using Value = float;
     static __device__ float identity() { return -FLT_MAX; }
@@ -96,7 +96,8 @@ __device__ __forceinline__ void store_values(const float (&values)[ITEMS_PER_THR
     }
 }
 
-// The maximum of this thread's elements.
+// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
+// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
 __device__ __forceinline__ float thread_max(float (&values)[ITEMS_PER_THREAD]) {
     float m = -FLT_MAX;
 #pragma unroll

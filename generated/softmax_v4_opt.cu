@@ -14,7 +14,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v4_opt
-//           (kgen 0.1.0, templates 7ca1998f)
+//           (kgen 0.1.0, templates 32cc57ea)
 
 #include <cfloat>
 #include <cmath>
@@ -44,7 +44,7 @@ __device__ __forceinline__ void update(State& state, float x) {
     state.m = fmaxf(state.m, x);
 }
 
-// What row_reduce combines. A maximum starts at -FLT_MAX: a row of -inf still ends as 0 / 0, a NaN.
+// What row_reduce combines.
 struct Max {
     using Value = float;
     static __device__ float identity() { return -FLT_MAX; }

@@ -15,7 +15,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v6_double
-//           (kgen 0.1.0, templates 7ca1998f)
+//           (kgen 0.1.0, templates 32cc57ea)
 
 #include <cfloat>
 #include <cmath>

@@ -14,7 +14,7 @@
 // launch    grid = ceil(rows / 8), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v8
-//           (kgen 0.1.0, templates 7ca1998f)
+//           (kgen 0.1.0, templates 32cc57ea)
 
 #include <cfloat>
 #include <cmath>
@@ -57,7 +57,6 @@ __device__ __forceinline__ State merge(State a, State b) {
 // What row_reduce combines: maximum and sum travel as a pair.
 struct Merge {
     using Value = State;
-    static __device__ State identity() { return empty_state(); }
     static __device__ State combine(State a, State b) { return merge(a, b); }
 };
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -108,12 +109,10 @@ def test_any_source_is_tidy_and_reads_back(spec: Spec) -> None:
 @given(valid_specs())
 def test_the_header_names_the_spec(spec: Spec) -> None:
     source = render(spec.resolve(257))
-    path = Path("/tmp") / source.filename
-    path.write_text(source.text, encoding="utf-8")
-    try:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / source.filename
+        path.write_text(source.text, encoding="utf-8")
         again = read_source(path)
-    finally:
-        path.unlink()
     assert (again.spec, again.stem, again.kernels) == (source.spec, source.stem, source.kernels)
 
 

@@ -31,17 +31,20 @@ class Report:
     message: str
 
 
-def fault_of(source: Source, plan: LaunchPlan, executable: Path, outcome: Outcome) -> KernelFault:
-    """Return what to raise for a run that did not end well."""
+def fault_of(
+    source: Source, plan: LaunchPlan, executable: Path, outcome: Outcome, timeout_s: float
+) -> KernelFault:
+    """Return what to raise for a run that did not end well, or not in `timeout_s` seconds."""
     reports = [Report(**json.loads(line)) for line in outcome.output.splitlines()]
+    limit = f" of {timeout_s:g} s" if outcome.timed_out else ""
     if reports:
         # Which blocks run at the same time is chance; the lowest faulty one is always among them.
         first = min(reports, key=lambda report: report.block)
-        return KernelFault(_describe(source, executable, first))
+        return KernelFault(_describe(source, executable, first) + limit)
     if outcome.errors:
         why = outcome.errors.strip()
     elif outcome.timed_out:
-        why = "was killed at its time limit"
+        why = f"killed at its time limit{limit}"
     else:
         why = f"ended the CPU executor with exit code {outcome.exit_code}"
     return KernelFault(f"{display_name(source)}: {kernel_names(plan)}: {why}")

@@ -73,7 +73,7 @@ def run(
         job = _job_text(plan, buffers, schedule, seed)
         outcome = execute(executable, job, buffers.descriptor, timeout_s)
         if outcome.exit_code != 0 or outcome.timed_out:
-            raise fault_of(source, plan, executable, outcome)
+            raise fault_of(source, plan, executable, outcome, timeout_s)
         for region in (y_region, workspace):
             _check_guards(source, plan, buffers, region)
         return buffers.data(y_region).view(np.float32).reshape(x.shape).copy()

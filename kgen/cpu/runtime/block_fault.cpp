@@ -43,7 +43,7 @@ void Block::fault_at(const void* program_counter, const std::string& message) {
 void Block::report_timeout(const void* program_counter) const {
     if (!is_running_) return;
     write_report({launch_->name.c_str(), index_, current_, {}, program_counter,
-                  "still running when the time limit ended the run"});
+                  "still running at the time limit"});
 }
 
 void Block::check_shared_guard(const SharedMemory& shared) {

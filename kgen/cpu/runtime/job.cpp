@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdlib>
 #include <cstring>
@@ -53,7 +54,8 @@ Buffer read_buffer(FILE* file) {
     const size_t region_bytes = read_number(file);
     const size_t data_start = read_number(file);
     const size_t data_bytes = read_number(file);
-    const int access = read_word(file) == "writable" ? PROT_READ | PROT_WRITE : PROT_READ;
+    const bool is_writable = read_word(file) == "writable";
+    const int access = is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
 
     void* space = mmap(nullptr, GAP_BYTES + region_bytes + GAP_BYTES, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -63,7 +65,7 @@ Buffer read_buffer(FILE* file) {
         MAP_FAILED) {
         reject("cannot map the buffer %s", name.c_str());
     }
-    return {name, region + data_start, data_bytes};
+    return {name, region + data_start, data_bytes, is_writable};
 }
 
 const Kernel* find_kernel(const std::string& name) {
@@ -139,6 +141,13 @@ std::string describe_address(const Job& job, const volatile void* address) {
     }
     std::snprintf(text, sizeof text, "address 0x%zx", number);
     return text;
+}
+
+bool is_read_only(const Job& job, const void* address) {
+    const char* byte = static_cast<const char*>(address);
+    return std::any_of(job.buffers.begin(), job.buffers.end(), [=](const Buffer& buffer) {
+        return !buffer.is_writable && byte >= buffer.data && byte < buffer.data + buffer.bytes;
+    });
 }
 
 }  // namespace kgen_cpu

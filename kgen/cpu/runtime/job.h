@@ -27,6 +27,7 @@ struct Buffer {
     std::string name;
     char* data;    // what the kernel gets: inside the region, behind the leading guard
     size_t bytes;  // of the data, guards not counted
+    bool is_writable;
 };
 
 struct Job {
@@ -43,5 +44,8 @@ Job read_job(FILE* file);
 
 // The address as the user would say it, for instance "16 bytes past the end of x".
 std::string describe_address(const Job& job, const volatile void* address);
+
+// True inside the data of a buffer that kernels may not write.
+bool is_read_only(const Job& job, const void* address);
 
 }  // namespace kgen_cpu

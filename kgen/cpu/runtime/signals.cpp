@@ -32,7 +32,8 @@ std::string describe_crash(const Block& block, int signal, const siginfo_t& info
             return "stack overflow: a thread has " + std::to_string(Fiber::STACK_BYTES / 1024) +
                    " KB for its local variables";
         }
-        return "segmentation fault: access to " + describe_address(block.job(), info.si_addr);
+        return "segmentation fault: access to " + describe_address(block.job(), info.si_addr) +
+               (is_read_only(block.job(), info.si_addr) ? ", which is read-only" : "");
     }
     if (signal == SIGFPE) return "arithmetic fault (an integer division by zero?)";
     return signal == SIGABRT ? "the kernel aborted" : "the kernel trapped";

@@ -1,0 +1,157 @@
+"""Compiling: the cache, what a compiler's refusal says, which compiler is used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kgen import cpu
+from kgen.cpu.build import build, wrapper_text
+from kgen.cpu.cache import cached_file
+from kgen.cpu.compiler import RUNTIME_DIR
+from kgen.errors import CompileFailed, MissingTool, UsageError
+from kgen.source import Source
+
+RunKernel = Callable[..., NDArray[np.float32]]
+MakeSource = Callable[..., Source]
+
+EMPTY = 'extern "C" __global__ void k() {}\n'
+KERNEL = 'extern "C" __global__ void k(float* y) { %s }\n'
+
+
+def write(text: str) -> Callable[[Path], None]:
+    return lambda path: path.write_text(text, encoding="utf-8") and None
+
+
+def never(path: Path) -> None:
+    raise AssertionError(f"{path} is built again")
+
+
+def test_cached_file_is_built_once(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "entry"
+    assert cached_file(path, write("content")) == path
+    assert path.read_bytes().startswith(b"content")
+    cached_file(path, never)
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b"", lambda b: b"X" + b[1:]])
+def test_damaged_entry_is_rebuilt(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    path = cached_file(tmp_path / "entry", write("content"))
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    cached_file(path, write("content"))
+    assert path.read_bytes() == whole
+
+
+def test_failed_build_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        cached_file(tmp_path / "entry", never)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_concurrent_builds_all_succeed(tmp_path: Path) -> None:
+    meet = threading.Barrier(4)
+
+    def build_slowly(path: Path) -> None:
+        meet.wait()
+        write("content")(path)
+
+    threads = [
+        threading.Thread(target=cached_file, args=(tmp_path / "entry", build_slowly))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    cached_file(tmp_path / "entry", never)
+
+
+def test_unwritable_cache_is_the_users_to_solve(
+    make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.raises(UsageError, match="set KGEN_CACHE_DIR to one that can"):
+        build(make_source(EMPTY, "k"))
+
+
+def test_truncated_executable_is_rebuilt_and_runs(run_kernel: RunKernel, make_source: MakeSource) -> None:
+    text = KERNEL % "y[0] = 41;  /* nobody else runs this text while it is damaged */"
+    executable = build(make_source(text, "k"))
+    executable.write_bytes(executable.read_bytes()[:5000])
+    x = np.zeros((1, 1), np.float32)
+    assert run_kernel(text, x, block=1, args=("y",)) == 41
+
+
+def test_key_covers_source_and_headers(make_source: MakeSource, tmp_path: Path) -> None:
+    (tmp_path / "value.h").write_text("#define VALUE 1\n")
+    text = '#include "value.h"\n' + KERNEL % "y[0] = VALUE;"
+    source = make_source(text, "k", path=tmp_path / "k.cu")
+    first = build(source)
+    assert build(source) == first
+    (tmp_path / "value.h").write_text("#define VALUE 2\n")
+    assert build(source) != first
+    assert build(make_source(text + "\n", "k", path=tmp_path / "k.cu")) != first
+
+
+def test_compile_error_names_the_users_file_and_line(make_source: MakeSource, tmp_path: Path) -> None:
+    path = tmp_path / "kernel.cu"
+    with pytest.raises(CompileFailed) as caught:
+        build(make_source(KERNEL % "int i = nonsense;", "k", path=path))
+    assert f"\n{path}:5:" in str(caught.value)
+    assert "CPU executor does not know" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "header"),
+    [
+        ("y[0] = __frcp_rn(y[0]);", "__frcp_rn", "cuda_math.h"),
+        ("__syncthreads_count(1);", "__syncthreads_count", "cuda_sync.h"),
+        ("atomicOr((int*)y, 1);", "atomicOr", "cuda_memory.h"),
+    ],
+)
+def test_unknown_intrinsic_says_where_to_add_it(
+    make_source: MakeSource, call: str, name: str, header: str
+) -> None:
+    with pytest.raises(CompileFailed) as caught:
+        build(make_source(KERNEL % call, "k"))
+    assert f"does not know {name}: if it is CUDA's, add it to {RUNTIME_DIR / header}" in str(caught.value)
+    assert (RUNTIME_DIR / header).is_file()
+
+
+def test_unknown_intrinsic_in_a_template(make_source: MakeSource) -> None:
+    text = "template <class T> __device__ T f() { return __clock(); }\n" + EMPTY
+    with pytest.raises(CompileFailed, match="does not know __clock"):
+        build(make_source(text, "k"))
+
+
+def test_cxx_is_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "my-c++"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("CXX", str(program))
+    assert cpu.find_cxx() == program
+    monkeypatch.setenv("CXX", "no-such-c++")
+    with pytest.raises(MissingTool, match="CXX names no-such-c\\+\\+, which is not a program"):
+        cpu.find_cxx()
+
+
+def test_no_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MissingTool, match="install g\\+\\+ or clang\\+\\+, or set CXX"):
+        cpu.find_cxx()
+
+
+def test_wrapper_includes_the_source_and_lists_its_kernels(make_source: MakeSource) -> None:
+    source = make_source(EMPTY, "k", "l", stem="two")
+    wrapper = wrapper_text(source)
+    assert '#include "two.cu"' in wrapper
+    assert "KGEN_CPU_KERNEL(k)" in wrapper and "KGEN_CPU_KERNEL(l)" in wrapper
