@@ -14,7 +14,7 @@
 // launch    grid = rows, block = 512
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k2
-//           (kgen 0.1.0, templates 32cc57ea)
+//           (kgen 0.1.0, templates a56d8268)
 
 #include <cfloat>
 #include <cmath>
@@ -34,11 +34,18 @@ struct Sum {
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
+// One array for all reductions of a kernel.
+template <typename Value>
+__device__ __forceinline__ Value* shared_values() {
+    __shared__ Value values[THREADS_PER_BLOCK];
+    return values;
+}
+
 // topology=tree: half of the threads add the other half's results to theirs, until one is left.
 // All threads of the row get the result; on return the function may be called again.
 template <typename Op>
 __device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value value) {
-    __shared__ typename Op::Value partial[THREADS_PER_BLOCK];
+    typename Op::Value* partial = shared_values<typename Op::Value>();
     const int thread = threadIdx.x;
 
     partial[thread] = value;

@@ -14,7 +14,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v4_opt
-//           (kgen 0.1.0, templates 32cc57ea)
+//           (kgen 0.1.0, templates a56d8268)
 
 #include <cfloat>
 #include <cmath>
@@ -71,11 +71,18 @@ __device__ __forceinline__ typename Op::Value warp_reduce(typename Op::Value val
     return value;
 }
 
+// One array for all reductions of a kernel.
+template <typename Value>
+__device__ __forceinline__ Value* shared_values() {
+    __shared__ Value values[WARPS_PER_BLOCK];
+    return values;
+}
+
 // topology=two_level: each warp reduces by shuffles, then the first warp the warps' results.
 // All threads get the result; on return the function may be called again.
 template <typename Op>
 __device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value value) {
-    __shared__ typename Op::Value warp_values[WARPS_PER_BLOCK];
+    typename Op::Value* warp_values = shared_values<typename Op::Value>();
     const int lane = threadIdx.x % WARP_SIZE;
     const int warp = threadIdx.x / WARP_SIZE;
 

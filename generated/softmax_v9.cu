@@ -16,7 +16,7 @@
 // launch    grid = min(rows, 256), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v9
-//           (kgen 0.1.0, templates 32cc57ea)
+//           (kgen 0.1.0, templates a56d8268)
 //
 // A block uses the same shared memory for one row after the other: the last __syncthreads of
 // row_reduce keeps the next row from writing there while this one's result is still being read.
@@ -79,11 +79,18 @@ __device__ __forceinline__ typename Op::Value warp_reduce(typename Op::Value val
     return value;
 }
 
+// One array for all reductions of a kernel.
+template <typename Value>
+__device__ __forceinline__ Value* shared_values() {
+    __shared__ Value values[WARPS_PER_BLOCK];
+    return values;
+}
+
 // topology=two_level: each warp reduces by shuffles, then the first warp the warps' results.
 // All threads get the result; on return the function may be called again.
 template <typename Op>
 __device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value value) {
-    __shared__ typename Op::Value warp_values[WARPS_PER_BLOCK];
+    typename Op::Value* warp_values = shared_values<typename Op::Value>();
     const int lane = threadIdx.x % WARP_SIZE;
     const int warp = threadIdx.x / WARP_SIZE;
 

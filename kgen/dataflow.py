@@ -231,7 +231,7 @@ class Dataflow:
         in_state = in_pair and self.uses_state
         row_max, row_sum = ("row_state.m", "row_state.d") if in_state else ("row_max", "row_sum")
         if not self.spec.keeps_exps:
-            first = (Param("float row_max", row_max),)
+            first: tuple[Param, ...] = (Param("float row_max", row_max),)
         elif self.is_paired:
             first = (Param("float rescale", f"{self.exp}(thread_state.m - {row_max})"),)
         else:

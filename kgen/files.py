@@ -17,7 +17,7 @@ def write_atomically(path: Path, data: str | bytes) -> None:
     content = data.encode("utf-8") if isinstance(data, str) else data
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing.")
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)

@@ -17,6 +17,7 @@ from kgen.rules import require_valid
 from kgen.source import Source
 from kgen.spec import DEFAULT_COLS, Exp, Merge, RowMap, Spec, Topology
 from kgen.variants import spelling, stem
+from kgen.versions import find_version
 
 MAX_LINE = 100
 _PRAGMA = re.compile(r"^\s+#pragma")
@@ -59,6 +60,7 @@ def _broken(line: str) -> list[str]:
 
 
 def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, Any]:
+    version = find_version(spec.version)
     parent, changes = describe.lineage(spec)
     return {
         "variant": spelling(spec),
@@ -69,7 +71,7 @@ def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, A
         "launch_lines": describe.launch_lines(resolved, symbols),
         "kgen_version": __version__,
         "template_hash": template_hash(),
-        "note": notes.header_note(spec.version),
+        "note": notes.header_note(spec.version) if spec == version.spec else "",
     }
 
 
@@ -155,9 +157,11 @@ def template_dir() -> Path:
 
 @functools.cache
 def template_hash() -> str:
-    """Return eight hex digits that change when any template does."""
+    """Return eight hex digits that change when any template of a kernel does."""
     digest = hashlib.sha256()
     for path in sorted(template_dir().rglob("*.j2")):
+        if path.name.endswith(".py.j2"):
+            continue
         digest.update(path.relative_to(template_dir()).as_posix().encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:8]

@@ -491,12 +491,13 @@ def shared_cache_bytes(spec: Spec, cols: int) -> int:
 
 
 def static_shared_bytes(spec: Spec) -> int:
-    """Return the static shared memory of the reduction, all of its arrays counted."""
+    """Return the bytes of static shared memory that a block's reductions take."""
     if spec.topology in (Topology.NONE, Topology.WARP):
         return 0
-    # Maximum and sum have an array each; a pair has one of twice the size.
-    per_warp = spec.topology is not Topology.TREE
-    return 8 * spec.threads_per_block // (WARP_SIZE if per_warp else 1)
+    values = spec.threads_per_block // (1 if spec.topology is Topology.TREE else WARP_SIZE)
+    # Thread 0's walk has an array for the maximum and one for the sum; a pair is twice as large.
+    doubled = spec.merge is Merge.PAIRED or spec.topology is Topology.WARPS_THREAD0
+    return (8 if doubled else 4) * values
 
 
 def require_valid(spec: Spec, rows: int | None = None, cols: int | None = None) -> None:

@@ -23,8 +23,8 @@ class Error(Exception):
     """pycuda.driver.Error."""
 
 
-class OutOfMemory(Error):
-    """pycuda.driver.MemoryError, which is no MemoryError of Python's."""
+class OutOfMemory(Error, MemoryError):
+    """pycuda.driver.MemoryError, which is Python's as well."""
 
 
 class CompileError(Error):
@@ -56,7 +56,6 @@ class FakePycuda:
         package, driver, compiler = map(ModuleType, ("pycuda", "pycuda.driver", "pycuda.compiler"))
         vars(driver).update(
             Error=Error,
-            MemoryError=OutOfMemory,
             CompileError=CompileError,
             init=lambda: self.maybe_fail("init"),
             Device=self.device,

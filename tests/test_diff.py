@@ -54,13 +54,11 @@ def test_a_source_is_the_same_as_itself(body_only: bool) -> None:
 
 def test_the_body_leaves_only_the_header_out() -> None:
     v1 = source("v1")
-    header_edited = replace(v1, text=v1.text.replace("// parent    none", "// parent    v9"))
+    header_edited = replace(v1, text="// edited\n" + v1.text)
     assert not compare(v1, header_edited).is_same
     assert compare(v1, header_edited, body_only=True).is_same
-    comment = "// The maximum of this thread's elements."
-    assert comment in v1.text
-    body_edited = replace(v1, text=v1.text.replace(comment, "// Maximum."))
-    assert changed(compare(v1, body_edited, body_only=True).text_diff, "+") == ["// Maximum."]
+    body_edited = replace(v1, text=v1.text + "// edited\n")
+    assert changed(compare(v1, body_edited, body_only=True).text_diff, "+") == ["// edited"]
 
 
 def test_equal_texts_of_different_specs_are_not_the_same() -> None:
@@ -74,12 +72,12 @@ def test_equal_texts_of_different_specs_are_not_the_same() -> None:
 def test_two_edited_files_are_named_by_their_paths(tmp_path: Path) -> None:
     old_path, new_path = tmp_path / "old.cu", tmp_path / "new.cu"
     old_path.write_text(source("v2").text)
-    new_path.write_text(source("v2").text.replace("float d = 0.0f;", "float d = 0.5f;"))
+    new_path.write_text(source("v2").text + "// mine\n")
     difference = compare(read_source(old_path), read_source(new_path))
     assert difference.fields == {}
     assert difference.text_diff[:2] == [f"--- {old_path}", f"+++ {new_path}"]
-    assert changed(difference.text_diff, "-") == ["float d = 0.0f;"]
-    assert changed(difference.text_diff, "+") == ["float d = 0.5f;"]
+    assert changed(difference.text_diff, "-") == []
+    assert changed(difference.text_diff, "+") == ["// mine"]
 
 
 @pytest.mark.parametrize("body_only", [False, True])

@@ -73,6 +73,13 @@ def test_input_and_output_travel(on):
     assert cuda.log == ["push", launch, "free", "free", "free", "pop"]
 
 
+def test_guards_leave_the_alignment_of_an_allocation(on):
+    on(FakeCuda(double=double))
+    x = np.ones((1, 1025), np.float32)
+    y = execute.run(SOURCE, replace(plan("double"), rows=1, cols=1025), x)
+    assert (y == 2).all()
+
+
 def test_what_is_not_written_and_what_surrounds_the_input_is_nan(on):
     def skip_and_overread(cuda, x, y, rows, cols):
         cuda.floats(y, 2)[:] = cuda.floats(x - 4, 1)[0], cuda.floats(x + 4 * rows * cols, 1)[0]

@@ -14,10 +14,13 @@ from kgen.reference import softmax64
 from kgen.source import Source
 
 ROWS, COLS = 8, 1000
+LOST = []  # in a worker: what ended its CUDA context
 
 
 def fake_run(source, plan, x, options):
     """Stands for the GPU: does what the source's stem says."""
+    if LOST:
+        raise KernelFault(f"the context is lost since {LOST}")
     y = softmax64(x).astype(np.float32)
     match source.stem:
         case "crash":
@@ -29,6 +32,7 @@ def fake_run(source, plan, x, options):
         case "unwritten":
             y[5, 6] = np.nan
         case "fault":
+            LOST.append(source.stem)
             raise KernelFault("fault failed on the GPU: an illegal memory access")
         case "too_big":
             raise UsageError("too_big needs 300000 bytes of shared memory")

@@ -108,6 +108,7 @@ class TestJudge:
         y[1, 4] = value
         verdict = judge(y, x, 1)
         assert not verdict.ok and verdict.worst[:2] == (1, 4)
+        assert verdict.max_abs_error == verdict.max_rel_error == INF
         assert "row 1, column 4" in verdict.reason
         assert ("not written or NaN" in verdict.reason) == bool(np.isnan(value))
 
@@ -139,6 +140,8 @@ class TestJudge:
         assert judge(y, x, 7) == whole
         y[9, 6] = 2
         assert judge(y, x, 7).worst[:3] == (9, 6, 2)
+        y[5, 1] = NAN
+        assert judge(y, x, 7).worst[:2] == (5, 1)
 
     def test_chunks_bound_the_memory(self, monkeypatch):
         seen = []

@@ -6,7 +6,6 @@ import mmap
 import os
 import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
@@ -122,7 +121,7 @@ def _open_file(size: int) -> IO[bytes]:
     for folder in ("/dev/shm", None):
         if folder and not os.access(folder, os.W_OK):
             continue
-        file = tempfile.TemporaryFile(dir=folder)
+        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller closes it
         try:
             os.posix_fallocate(file.fileno(), 0, size)
             return file

@@ -58,9 +58,9 @@ def wrapper_text(source: Source) -> str:
     It includes the source as a file of its own, so that every line number is the source's, and
     lists its kernels.
     """
-    lines = ['#include "kernel_table.h"']
-    if not source.spec.is_host:
-        lines.append('#include "cuda_on_cpu.h"')
+    headers = ["kernel_table.h"] if source.spec.is_host else ["kernel_table.h", "cuda_on_cpu.h"]
+    # By their paths: the runtime's folder must not be searched for what the source includes.
+    lines = [f'#include "{RUNTIME_DIR / header}"' for header in headers]
     lines.append(f'#include "{source.filename}"')
     lines += _dynamic_shared_lines(source.text)
     lines.append("const kgen_cpu::Kernel kgen_cpu::kernels[] = {")
@@ -104,7 +104,7 @@ def _build_runtime(cxx: Path) -> Path:
     def compile_runtime(target: Path) -> None:
         # As one unit: the calls between its files are inlined, and it compiles in half the time.
         parts = sorted(RUNTIME_DIR.glob("*.cpp"))
-        unit = "".join(f'#include "{part.name}"\n' for part in parts)
+        unit = "".join(f'#include "{part}"\n' for part in parts)
         (target.parent / "runtime.cpp").write_text(unit, encoding="utf-8")
         arguments = [*RUNTIME_FLAGS, "-c", "runtime.cpp", "-o", target.name]
         if messages := call_cxx(cxx, arguments, target.parent):

@@ -16,12 +16,14 @@ RUNTIME_DIR = Path(__file__).parent / "runtime"
 
 # No PIE: addresses in reports are then those of the debug information, and shared memory (thread-
 # local storage) is addressed directly.
-_COMMON_FLAGS = ("-std=gnu++17", "-fno-pie", f"-I{RUNTIME_DIR}")
+_COMMON_FLAGS = ("-std=gnu++17", "-fno-pie")
 RUNTIME_FLAGS = (*_COMMON_FLAGS, "-O3")
 KERNEL_FLAGS = (
     *_COMMON_FLAGS,
     "-O2",
-    "-g1",  # lines for the address of a crash
+    "-g1",  # the line of a crash; in DWARF 5 GCC and binutils number files differently
+    "-gdwarf-4",
+    "-fstack-clash-protection",  # an overflow meets the guard page, however large the frame
     "-w",  # warnings are nvcc's business
     "-fno-strict-aliasing",  # as CUDA code expects that reads floats through a float4 pointer
     "-ffp-contract=off",  # the same results on every CPU
@@ -83,11 +85,12 @@ def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
 
 def compile_failed(source: Source, cxx: Path, messages: str) -> CompileFailed:
     """Return the error for a rejected source, in the compiler's words and the user's file name."""
-    name = display_name(source)
     lines = [line for line in messages.splitlines() if not line.startswith("In file included")]
-    text = "\n".join(lines[:_MAX_LINES])
-    text = re.sub(rf"^{re.escape(source.filename)}:", lambda _: f"{name}:", text, flags=re.M)
-    return CompileFailed(f"{name}: {cxx.name} rejected it:\n{text}{_missing_intrinsics(messages)}")
+    text = with_display_name(source, "\n".join(lines[:_MAX_LINES]))
+    hints = _missing_intrinsics(messages)
+    return CompileFailed(
+        "\n".join([f"{display_name(source)}: {cxx.name} rejects it:", text, *hints])
+    )
 
 
 def display_name(source: Source) -> str:
@@ -95,15 +98,19 @@ def display_name(source: Source) -> str:
     return str(source.path or source.filename)
 
 
-def _missing_intrinsics(messages: str) -> str:
+def with_display_name(source: Source, text: str) -> str:
+    """Return `text` with that name wherever it names the file that was compiled."""
+    compiled = rf"(?<![\w/.-])(?:\./)?{re.escape(source.filename)}\b"
+    return re.sub(compiled, lambda _: display_name(source), text)
+
+
+def _missing_intrinsics(messages: str) -> list[str]:
     names = dict.fromkeys(next(filter(None, match)) for match in _UNDECLARED.findall(messages))
-    hints = [
-        f"\nthe CPU executor does not know {name}: if it is CUDA's, add it to {RUNTIME_DIR / header}"
-        for name in names
-        for header in [_header_for(name)]
-        if header
+    headers = {name: header for name in names if (header := _header_for(name))}
+    return [
+        f"the CPU executor does not know {name}: if it is CUDA's, add it to {RUNTIME_DIR / header}"
+        for name, header in headers.items()
     ]
-    return "".join(hints)
 
 
 def _header_for(name: str) -> str | None:

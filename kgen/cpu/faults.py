@@ -9,12 +9,13 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgen.cpu.compiler import display_name
+from kgen.cpu.compiler import display_name, with_display_name
 from kgen.cpu.process import Outcome
 from kgen.errors import KernelFault
 from kgen.launch import LaunchPlan
 from kgen.source import Source
 
+_REPORT_START = '{"kernel": '
 _NO_THREAD = -1
 
 
@@ -35,14 +36,15 @@ def fault_of(
     source: Source, plan: LaunchPlan, executable: Path, outcome: Outcome, timeout_s: float
 ) -> KernelFault:
     """Return what to raise for a run that did not end well, or not in `timeout_s` seconds."""
-    reports = [Report(**json.loads(line)) for line in outcome.output.splitlines()]
+    lines = outcome.messages.splitlines()
+    reports = [Report(**json.loads(line)) for line in lines if line.startswith(_REPORT_START)]
     limit = f" of {timeout_s:g} s" if outcome.timed_out else ""
     if reports:
         # Which blocks run at the same time is chance; the lowest faulty one is always among them.
         first = min(reports, key=lambda report: report.block)
         return KernelFault(_describe(source, executable, first) + limit)
-    if outcome.errors:
-        why = outcome.errors.strip()
+    if outcome.messages:
+        why = outcome.messages.strip()
     elif outcome.timed_out:
         why = f"killed at its time limit{limit}"
     else:
@@ -57,14 +59,14 @@ def kernel_names(plan: LaunchPlan) -> str:
 
 
 def _describe(source: Source, executable: Path, report: Report) -> str:
-    name = display_name(source)
     line = report.line or _line_of(report.program_counter, executable, source.filename)
-    place = f"{report.file}:{line}" if report.file else f"{source.filename}:{line}" if line else ""
+    place = report.file or source.filename
+    if line:
+        place += f":{line}"
     who = f"kernel {report.kernel}, block {report.block}"
     if report.thread != _NO_THREAD:
         who += f", thread {report.thread}"
-    text = f"{place or source.filename}: {who}: {report.message}"
-    return re.sub(rf"(?<![\w/.]){re.escape(source.filename)}\b", lambda _: name, text)
+    return with_display_name(source, f"{place}: {who}: {report.message}")
 
 
 def _line_of(program_counter: int, executable: Path, filename: str) -> int:

@@ -12,42 +12,40 @@ _LAST_WORDS_S = 5.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a process ended: exit code (negative: the signal), what it printed, and why."""
+    """How a process ended: its exit code (negative: the signal) and what it said on stderr."""
 
     exit_code: int
-    output: str
-    errors: str
+    messages: str
     timed_out: bool
 
 
 def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> Outcome:
     """Run `executable` with `job` on its standard input, for at most `timeout_s` seconds.
 
-    The process inherits the file `descriptor`. At its time limit it first gets SIGTERM, for which
-    it reports what is running.
+    The process inherits the file `descriptor`, and standard output for kernels that print. At its
+    time limit it first gets SIGTERM, for which it reports what is running.
     """
     with subprocess.Popen(
         [executable],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         pass_fds=(descriptor,),
         text=True,
     ) as process:
         try:
-            output, errors = process.communicate(job, timeout_s)
-            return Outcome(process.returncode, output, errors, False)
+            _, messages = process.communicate(job, timeout_s)
+            return Outcome(process.returncode, messages, False)
         except subprocess.TimeoutExpired:
-            output, errors = _end(process)
-            return Outcome(process.returncode, output, errors, True)
+            messages = _end(process)
+            return Outcome(process.returncode, messages, True)
         finally:
             process.kill()  # nothing to do in the cases above; on Ctrl-C there is
 
 
-def _end(process: subprocess.Popen[str]) -> tuple[str, str]:
+def _end(process: subprocess.Popen[str]) -> str:
     process.terminate()
     try:
-        return process.communicate(timeout=_LAST_WORDS_S)
+        return process.communicate(timeout=_LAST_WORDS_S)[1]
     except subprocess.TimeoutExpired:
         process.kill()
-        return process.communicate()
+        return process.communicate()[1]

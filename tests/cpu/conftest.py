@@ -33,7 +33,11 @@ def make_source() -> Callable[..., Source]:
     """Make a source of CUDA text (or host text) that defines the named kernels."""
 
     def make(
-        text: str, *kernels: str, is_host: bool = False, stem: str = "kernel", path: Path | None = None
+        text: str,
+        *kernels: str,
+        is_host: bool = False,
+        stem: str = "kernel",
+        path: Path | None = None,
     ) -> Source:
         spec: Any = SimpleNamespace(is_host=is_host)
         return Source(spec, stem, INCLUDES + text, kernels, path)

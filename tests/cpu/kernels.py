@@ -37,9 +37,7 @@ __device__ __forceinline__ float row_reduce(float value) {
 """
 
 # One block a row, three passes, exponentials in registers.
-REGISTER_CACHED = (
-    SHARED_REDUCE
-    + """
+REGISTER_CACHED = SHARED_REDUCE + """
 constexpr int ITEMS = 5;
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
@@ -62,12 +60,9 @@ k(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
     }
 }
 """
-)
 
 # The same with the row in dynamic shared memory, read and written four elements at a time.
-SHARED_CACHED = (
-    SHARED_REDUCE
-    + """
+SHARED_CACHED = SHARED_REDUCE + """
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK, 2)
 k(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
     extern __shared__ __align__(16) float row_cache[];
@@ -90,4 +85,3 @@ k(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
     }
 }
 """
-)

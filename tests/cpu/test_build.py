@@ -82,7 +82,9 @@ def test_unwritable_cache_is_the_users_to_solve(
         build(make_source(EMPTY, "k"))
 
 
-def test_truncated_executable_is_rebuilt_and_runs(run_kernel: RunKernel, make_source: MakeSource) -> None:
+def test_truncated_executable_is_rebuilt_and_runs(
+    run_kernel: RunKernel, make_source: MakeSource
+) -> None:
     text = KERNEL % "y[0] = 41;  /* nobody else runs this text while it is damaged */"
     executable = build(make_source(text, "k"))
     executable.write_bytes(executable.read_bytes()[:5000])
@@ -101,7 +103,9 @@ def test_key_covers_source_and_headers(make_source: MakeSource, tmp_path: Path) 
     assert build(make_source(text + "\n", "k", path=tmp_path / "k.cu")) != first
 
 
-def test_compile_error_names_the_users_file_and_line(make_source: MakeSource, tmp_path: Path) -> None:
+def test_compile_error_names_the_users_file_and_line(
+    make_source: MakeSource, tmp_path: Path
+) -> None:
     path = tmp_path / "kernel.cu"
     with pytest.raises(CompileFailed) as caught:
         build(make_source(KERNEL % "int i = nonsense;", "k", path=path))
@@ -122,7 +126,9 @@ def test_unknown_intrinsic_says_where_to_add_it(
 ) -> None:
     with pytest.raises(CompileFailed) as caught:
         build(make_source(KERNEL % call, "k"))
-    assert f"does not know {name}: if it is CUDA's, add it to {RUNTIME_DIR / header}" in str(caught.value)
+    assert f"does not know {name}: if it is CUDA's, add it to {RUNTIME_DIR / header}" in str(
+        caught.value
+    )
     assert (RUNTIME_DIR / header).is_file()
 
 

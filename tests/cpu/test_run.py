@@ -107,6 +107,15 @@ def test_host_source_is_called_once(make_source: MakeSource) -> None:
     np.testing.assert_array_equal(y, x * 2 + 1)
 
 
+def test_kernels_may_print(run_kernel: RunKernel, capfd: pytest.CaptureFixture[str]) -> None:
+    text = """
+    #include <cstdio>
+    extern "C" __global__ void k(float* y, int cols) { printf("block %u\\n", blockIdx.x); y[0] = 1; }
+    """
+    assert run_kernel(text, np.zeros((1, 1), np.float32), block=1, args=("y", "cols")) == 1
+    assert capfd.readouterr().out == "block 0\n"
+
+
 def test_empty_plan_returns_an_empty_matrix(make_source: MakeSource) -> None:
     y = cpu.run(make_source("not C++"), LaunchPlan(0, 7, ()), np.empty((0, 7), np.float32))
     assert y.shape == (0, 7) and y.dtype == np.float32
@@ -205,7 +214,9 @@ def test_a_missing_barrier_shows_on_some_schedule(run_kernel: RunKernel) -> None
     }
     """
     x = np.arange(64, dtype=np.float32).reshape(1, 64)
-    wrong = [s for s in cpu.SCHEDULES if not np.array_equal(run_kernel(text, schedule=s), x[:, ::-1])]
+    wrong = [
+        s for s in cpu.SCHEDULES if not np.array_equal(run_kernel(text, schedule=s), x[:, ::-1])
+    ]
     assert wrong
 
 

@@ -21,7 +21,9 @@
 
 // The threads of a block are fibers of one OS thread, so what an OS thread owns is what a block
 // shares. `thread_local` is also legal for arrays inside functions and for extern declarations.
-#define __shared__ thread_local
+// `used` says that others write to it too (the poison before each block does): without it, an array
+// to which only zeros are stored could be taken for a constant.
+#define __shared__ __attribute__((used)) thread_local
 
 #include "cuda_types.h"
 

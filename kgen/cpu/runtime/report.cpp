@@ -32,7 +32,7 @@ void write_report(const Report& report) {
         "\"program_counter\": %zu, \"message\": \"%s\"}\n",
         report.kernel, report.block, report.thread, file, report.site.line,
         reinterpret_cast<size_t>(report.program_counter), message);
-    if (write(STDOUT_FILENO, line, length) != length) _exit(4);
+    if (write(STDERR_FILENO, line, length) != length) _exit(4);
 }
 
 }  // namespace kgen_cpu

@@ -1,4 +1,5 @@
-// What a run tells its caller: one line of JSON on stdout for each fault.
+// What a run tells its caller: one line of JSON on stderr for each fault.
+// (stdout belongs to kernels that print.)
 #pragma once
 
 #include "site.h"

@@ -1,0 +1,55 @@
+"""Times a host version: plain C++ as the system's compiler makes it, without the executor."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgen.cachedir import cache_dir
+from kgen.cpu.cache import cached_file, content_key
+from kgen.cpu.compiler import call_cxx, compile_failed, describe_cxx, find_cxx
+from kgen.launch import LaunchPlan
+from kgen.source import Source
+
+FLAGS = ("-std=c++17", "-O2", "-shared", "-fPIC")
+REPEATS = 3
+
+
+def time_host(
+    source: Source, plan: LaunchPlan, x: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], float]:
+    """Return what a host version makes of `x` (rows x cols) and the microseconds it takes.
+
+    The time is the least of a few calls. Raises CompileFailed or MissingTool.
+    """
+    (launch,) = plan.launches
+    function = ctypes.CDLL(str(_library(source)))[launch.kernel]
+    y = np.full(x.shape, np.nan, np.float32)
+    numbers = {"x": x.ctypes.data, "y": y.ctypes.data}
+    arguments = [
+        ctypes.c_void_p(numbers[name]) if name in numbers else ctypes.c_int(getattr(plan, name))
+        for name in launch.args
+    ]
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        function(*arguments)
+        seconds.append(time.perf_counter() - start)
+    return y, min(seconds) * 1e6
+
+
+def _library(source: Source) -> Path:
+    cxx = find_cxx()
+    key = content_key(source.text, str(cxx), describe_cxx(cxx), *FLAGS)
+
+    def compile_library(target: Path) -> None:
+        (target.parent / source.filename).write_bytes(source.text.encode())
+        arguments = [*FLAGS, source.filename, "-o", target.name]
+        if messages := call_cxx(cxx, arguments, target.parent):
+            raise compile_failed(source, cxx, messages)
+
+    return cached_file(cache_dir("cpu").absolute() / f"{source.stem}-{key}.so", compile_library)
