@@ -248,7 +248,9 @@ def _print_times(title: str, rows: list[Row]) -> None:
 def _time_cells(row: Row) -> tuple[Any, ...]:
     if row.mean_us is None:
         return (row.variant, "", "", "", "", "", f"{row.outcome}: {row.reason}")
-    remark = f"host-bound: issuing takes {row.host_us_per_launch:.1f} us a launch"
+    remark = "on the host" if row.launches_per_call is None else ""
+    if row.host_bound:
+        remark = f"host-bound: issuing takes {row.host_us_per_launch:.1f} us a launch"
     return (
         row.variant,
         f"{row.mean_us:.2f}",
@@ -256,5 +258,5 @@ def _time_cells(row: Row) -> tuple[Any, ...]:
         f"{row.gb_per_s:.0f}",
         row.registers,
         f"{row.max_abs_error:.1e}",
-        remark if row.host_bound else "",
+        remark,
     )

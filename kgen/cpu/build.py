@@ -117,7 +117,7 @@ def _build_runtime(cxx: Path) -> Path:
 
 @functools.cache
 def _runtime_text() -> str:
-    files = sorted(RUNTIME_DIR.iterdir())
+    files = sorted(RUNTIME_DIR.glob("*.[hc]*"))
     return "".join(f"{file.name}\n{file.read_text(encoding='utf-8')}" for file in files)
 
 

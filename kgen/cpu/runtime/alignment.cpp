@@ -1,6 +1,6 @@
-// What code compiled with -fsanitize=alignment calls in front of a misaligned access. The compilers'
-// own libubsan is not linked: it would only print, and knows no CUDA thread. The layouts are part of
-// the ABI that GCC and Clang share.
+// What code compiled with -fsanitize=alignment calls in front of a misaligned access. The
+// compilers' own libubsan is not linked: it would only print, and knows no CUDA thread. The layouts
+// are part of the ABI that GCC and Clang share.
 #include <cstdint>
 
 #include "block.h"

@@ -42,8 +42,8 @@ void Block::fault_at(const void* program_counter, const std::string& message) {
 
 void Block::report_timeout(const void* program_counter) const {
     if (!is_running_) return;
-    write_report({launch_->name.c_str(), index_, current_, {}, program_counter,
-                  "still running at the time limit"});
+    const char* message = "still running at the time limit";
+    write_report({launch_->name.c_str(), index_, current_, {}, program_counter, message});
 }
 
 void Block::check_shared_guard(const SharedMemory& shared) {
@@ -51,8 +51,8 @@ void Block::check_shared_guard(const SharedMemory& shared) {
     is_faulty_ = true;
     char message[128];
     std::snprintf(message, sizeof message,
-                  "wrote past the end of the %u bytes of dynamic shared memory that it was launched "
-                  "with", launch_->shared_bytes);
+                  "wrote past the end of the %u bytes of dynamic shared memory of its launch",
+                  launch_->shared_bytes);
     write_report({launch_->name.c_str(), index_, -1, {}, nullptr, message});
 }
 
@@ -120,8 +120,9 @@ void Block::check_conflict(const Meeting& meeting) {
 }
 
 void Block::fault_inactive_source(const Meeting& meeting, int lane) {
-    fault(meeting.site, current_ - running_lane() + lane, "%s reads from lane %d, which it does not name",
-          text_of(meeting).c_str(), running_warp().source(meeting.op, lane));
+    fault(meeting.site, current_ - running_lane() + lane,
+          "%s reads from lane %d, which it does not name", text_of(meeting).c_str(),
+          running_warp().source(meeting.op, lane));
 }
 
 void Block::fault_deadlock() {

@@ -16,8 +16,8 @@ inline To bit_cast(From from) {
 
 // CUDA's min and max also take mixed operands, and convert as a binary operator would.
 template <class A, class B>
-using Arithmetic = std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>,
-                                    std::common_type_t<A, B>>;
+using Arithmetic =
+    std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, std::common_type_t<A, B>>;
 
 }  // namespace kgen_cpu
 

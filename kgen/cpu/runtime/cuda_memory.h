@@ -9,8 +9,8 @@
 namespace kgen_cpu {
 
 template <class T>
-constexpr bool is_atomic_integer = std::is_same_v<T, int> || std::is_same_v<T, unsigned> ||
-                                   std::is_same_v<T, unsigned long long>;
+constexpr bool is_atomic_integer =
+    std::is_same_v<T, int> || std::is_same_v<T, unsigned> || std::is_same_v<T, unsigned long long>;
 
 // Replaces *address by combine(*address) and returns the old value.
 template <class T, class Combine>
@@ -30,14 +30,15 @@ T atomic_update(T* address, Site site, Combine combine) {
 }  // namespace kgen_cpu
 
 // The second parameter's type is not deduced, so atomicAdd(&an_unsigned, 1) works as in CUDA.
-#define KGEN_CPU_ATOMIC(NAME, IS_SUPPORTED, EXPRESSION)                                     \
-    template <class T>                                                                      \
-    T NAME(T* address, std::common_type_t<T> value, kgen_cpu::Site site = kgen_cpu::here()) { \
-        static_assert(IS_SUPPORTED, #NAME " does not take this type in CUDA");              \
+#define KGEN_CPU_ATOMIC(NAME, IS_SUPPORTED, EXPRESSION)                                        \
+    template <class T>                                                                         \
+    T NAME(T* address, std::common_type_t<T> value, kgen_cpu::Site site = kgen_cpu::here()) {  \
+        static_assert(IS_SUPPORTED, #NAME " does not take this type in CUDA");                 \
         return kgen_cpu::atomic_update(address, site, [=](T old) -> T { return EXPRESSION; }); \
     }
 
-KGEN_CPU_ATOMIC(atomicAdd, (kgen_cpu::is_atomic_integer<T> || std::is_same_v<T, float>), old + value)
+KGEN_CPU_ATOMIC(atomicAdd, (kgen_cpu::is_atomic_integer<T> || std::is_same_v<T, float>),
+                old + value)
 KGEN_CPU_ATOMIC(atomicMax, kgen_cpu::is_atomic_integer<T>, old < value ? value : old)
 KGEN_CPU_ATOMIC(atomicMin, kgen_cpu::is_atomic_integer<T>, value < old ? value : old)
 KGEN_CPU_ATOMIC(atomicExch, (kgen_cpu::is_atomic_integer<T> || std::is_same_v<T, float>), value)
@@ -55,18 +56,18 @@ T atomicCAS(T* address, std::common_type_t<T> compare, std::common_type_t<T> val
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // Cache hints do not change what is read or written.
-#define KGEN_CPU_LOAD(NAME)                                                                \
-    template <class T>                                                                     \
-    T NAME(const T* address, kgen_cpu::Site site = kgen_cpu::here()) {                     \
-        kgen_cpu::require_aligned(address, alignof(T), site);                              \
-        return *address;                                                                   \
+#define KGEN_CPU_LOAD(NAME)                                            \
+    template <class T>                                                 \
+    T NAME(const T* address, kgen_cpu::Site site = kgen_cpu::here()) { \
+        kgen_cpu::require_aligned(address, alignof(T), site);          \
+        return *address;                                               \
     }
 
-#define KGEN_CPU_STORE(NAME)                                                               \
-    template <class T>                                                                     \
+#define KGEN_CPU_STORE(NAME)                                                                     \
+    template <class T>                                                                           \
     void NAME(T* address, std::common_type_t<T> value, kgen_cpu::Site site = kgen_cpu::here()) { \
-        kgen_cpu::require_aligned(address, alignof(T), site);                              \
-        *address = value;                                                                  \
+        kgen_cpu::require_aligned(address, alignof(T), site);                                    \
+        *address = value;                                                                        \
     }
 
 KGEN_CPU_LOAD(__ldg)

@@ -25,8 +25,7 @@
 // to which only zeros are stored could be taken for a constant.
 #define __shared__ __attribute__((used)) thread_local
 
-#include "cuda_types.h"
-
 #include "cuda_math.h"
 #include "cuda_memory.h"
 #include "cuda_sync.h"
+#include "cuda_types.h"

@@ -18,12 +18,21 @@ struct CopiedByCall {
 #define KGEN_CPU_COPIED_BY_CALL
 #endif
 
-#define KGEN_CPU_VECTOR_TYPES(T, NAME)                                                      \
-    struct alignas(2 * sizeof(T)) NAME##2 { T x, y; KGEN_CPU_COPIED_BY_CALL };              \
-    struct NAME##3 { T x, y, z; KGEN_CPU_COPIED_BY_CALL };                                  \
-    struct alignas(4 * sizeof(T)) NAME##4 { T x, y, z, w; KGEN_CPU_COPIED_BY_CALL };        \
-    inline NAME##2 make_##NAME##2(T x, T y) { return {x, y}; }                              \
-    inline NAME##3 make_##NAME##3(T x, T y, T z) { return {x, y, z}; }                      \
+#define KGEN_CPU_VECTOR_TYPES(T, NAME)                                 \
+    struct alignas(2 * sizeof(T)) NAME##2 {                            \
+        T x, y;                                                        \
+        KGEN_CPU_COPIED_BY_CALL                                        \
+    };                                                                 \
+    struct NAME##3 {                                                   \
+        T x, y, z;                                                     \
+        KGEN_CPU_COPIED_BY_CALL                                        \
+    };                                                                 \
+    struct alignas(4 * sizeof(T)) NAME##4 {                            \
+        T x, y, z, w;                                                  \
+        KGEN_CPU_COPIED_BY_CALL                                        \
+    };                                                                 \
+    inline NAME##2 make_##NAME##2(T x, T y) { return {x, y}; }         \
+    inline NAME##3 make_##NAME##3(T x, T y, T z) { return {x, y, z}; } \
     inline NAME##4 make_##NAME##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 
 KGEN_CPU_VECTOR_TYPES(float, float)

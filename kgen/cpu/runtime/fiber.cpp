@@ -14,7 +14,8 @@ namespace {
 const size_t GUARD_BYTES = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 constexpr size_t LINE_BYTES = 64;
 constexpr size_t LINES_PER_PAGE = 64;
-constexpr size_t LINES_APART = 11;  // about what a kernel keeps hot; odd, so that all lines get used
+// About what a kernel keeps hot; odd, so that in time all lines of a page get used.
+constexpr size_t LINES_APART = 11;
 }  // namespace
 
 Fiber::Fiber(int number) {
@@ -39,7 +40,7 @@ bool Fiber::overflowed_at(const void* address) const {
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-// Pushes what the ABI makes a callee save, stores the stack pointer to *save, takes `load` and pops.
+// Pushes what the ABI makes a callee save, stores the stack pointer in *save, and pops from `load`.
 extern "C" void kgen_cpu_switch(void** save, void* load);
 
 #if defined(__x86_64__)
@@ -114,7 +115,9 @@ void Fiber::restart(void (*entry)()) {
     stack_pointer_ = frame;
 }
 
-void Fiber::swap(Fiber& from, Fiber& to) { kgen_cpu_switch(&from.stack_pointer_, to.stack_pointer_); }
+void Fiber::swap(Fiber& from, Fiber& to) {
+    kgen_cpu_switch(&from.stack_pointer_, to.stack_pointer_);
+}
 
 #else
 

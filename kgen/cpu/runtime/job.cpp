@@ -80,7 +80,8 @@ Slot read_argument(FILE* file, const Job& job, const Launch& launch, char letter
     const std::string word = read_word(file);
     for (const Buffer& buffer : job.buffers) {
         if (word != buffer.name) continue;
-        if (letter != 'p') reject("kernel %s takes no pointer for %s", launch.name.c_str(), word.c_str());
+        if (letter != 'p')
+            reject("kernel %s takes no pointer for %s", launch.name.c_str(), word.c_str());
         return reinterpret_cast<Slot>(buffer.data);
     }
     if (letter != 'i') reject("kernel %s takes no int for %s", launch.name.c_str(), word.c_str());
@@ -131,7 +132,8 @@ std::string describe_address(const Job& job, const volatile void* address) {
         const char* name = buffer.name.c_str();
         if (number + GAP_BYTES < first || number >= end + GAP_BYTES) continue;
         if (number < first) {
-            std::snprintf(text, sizeof text, "%zu bytes before the start of %s", first - number, name);
+            std::snprintf(text, sizeof text, "%zu bytes before the start of %s", first - number,
+                          name);
         } else if (number >= end) {
             std::snprintf(text, sizeof text, "%zu bytes past the end of %s", number - end, name);
         } else {

@@ -29,6 +29,7 @@ unsigned char* dynamic_shared();
 // guard bytes behind it, so that one binary serves every launch.
 constexpr size_t MAX_DYNAMIC_SHARED = 227 * 1024;
 constexpr size_t DYNAMIC_SHARED_GUARD = 1024;
+constexpr size_t DYNAMIC_SHARED_BYTES = MAX_DYNAMIC_SHARED + DYNAMIC_SHARED_GUARD;
 
 template <class T>
 constexpr char parameter_letter() {
@@ -38,7 +39,8 @@ constexpr char parameter_letter() {
 
 template <class T>
 T unpack(Slot slot) {
-    static_assert(sizeof(T) <= sizeof(Slot), "kernel arguments larger than 8 bytes are unsupported");
+    static_assert(sizeof(T) <= sizeof(Slot),
+                  "kernel arguments larger than 8 bytes are unsupported");
     T value;
     std::memcpy(&value, &slot, sizeof value);  // little-endian: an int lies in the low half
     return value;
@@ -63,11 +65,9 @@ KernelType<Parameters...> kernel_type(void (*)(Parameters...));
 
 }  // namespace kgen_cpu
 
-#define KGEN_CPU_KERNEL(NAME)                                                             \
-    {                                                                                     \
-        #NAME, decltype(kgen_cpu::kernel_type(&NAME))::letters,                           \
-            &decltype(kgen_cpu::kernel_type(&NAME))::call<&NAME>                          \
-    }
+#define KGEN_CPU_KERNEL(NAME)                                \
+    {#NAME, decltype(kgen_cpu::kernel_type(&NAME))::letters, \
+     &decltype(kgen_cpu::kernel_type(&NAME))::call<&NAME>}
 
 // The wrapper uses one of these: the first when the `.cu` declares no `extern __shared__` array, or
 // the second, and the third for the name of each such array. On a GPU all of them start at the same
@@ -75,12 +75,11 @@ KernelType<Parameters...> kernel_type(void (*)(Parameters...));
 #define KGEN_CPU_NO_DYNAMIC_SHARED \
     unsigned char* kgen_cpu::dynamic_shared() { return nullptr; }
 
-#define KGEN_CPU_DYNAMIC_SHARED                                                           \
-    extern "C" {                                                                          \
-    alignas(16) __attribute__((used)) thread_local unsigned char                          \
-        kgen_cpu_dynamic_shared[kgen_cpu::MAX_DYNAMIC_SHARED +                            \
-                                kgen_cpu::DYNAMIC_SHARED_GUARD];                          \
-    }                                                                                     \
+#define KGEN_CPU_DYNAMIC_SHARED                                   \
+    extern "C" {                                                  \
+    __attribute__((used, aligned(16))) thread_local unsigned char \
+        kgen_cpu_dynamic_shared[kgen_cpu::DYNAMIC_SHARED_BYTES];  \
+    }                                                             \
     unsigned char* kgen_cpu::dynamic_shared() { return kgen_cpu_dynamic_shared; }
 
 #define KGEN_CPU_DYNAMIC_SHARED_NAME(NAME) \

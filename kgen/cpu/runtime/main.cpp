@@ -1,5 +1,5 @@
 // Runs a job: the launches of a plan, one after the other, the blocks of each spread over workers.
-// Workers are OS threads and not processes: `__device__` variables are then shared, as they must be.
+// Workers are OS threads, not processes: `__device__` variables are then shared, as they must be.
 #include <algorithm>
 #include <atomic>
 #include <memory>

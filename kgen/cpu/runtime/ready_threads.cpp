@@ -43,8 +43,7 @@ int ReadyThreads::first() {
 int ReadyThreads::next(int current) {
     if (warps_ == 0) return -1;
     switch (schedule_) {
-        case Schedule::in_order:
-            return from_or_wrap(current + 1);
+        case Schedule::in_order: return from_or_wrap(current + 1);
         case Schedule::reversed: {
             const int thread = last_until(current - 1);
             return thread >= 0 ? thread : last_until(threads_ - 1);
@@ -55,8 +54,7 @@ int ReadyThreads::next(int current) {
             const uint32_t later = mates & bits_from(lane_index(current) + 1);
             return warp_index(current) * WARP_SIZE + lowest(later ? later : mates);
         }
-        case Schedule::random:
-            return from_or_wrap(random_thread());
+        case Schedule::random: return from_or_wrap(random_thread());
     }
     __builtin_unreachable();
 }

@@ -10,8 +10,12 @@ constexpr int MAX_WARPS = 32;
 constexpr int MAX_THREADS = MAX_WARPS * WARP_SIZE;
 
 // Unsigned division is a shift; threads are never negative.
-inline int warp_index(int thread) { return static_cast<int>(static_cast<unsigned>(thread) / WARP_SIZE); }
-inline int lane_index(int thread) { return static_cast<int>(static_cast<unsigned>(thread) % WARP_SIZE); }
+inline int warp_index(int thread) {
+    return static_cast<int>(static_cast<unsigned>(thread) / WARP_SIZE);
+}
+inline int lane_index(int thread) {
+    return static_cast<int>(static_cast<unsigned>(thread) % WARP_SIZE);
+}
 
 // The order in which a block's threads run between two meetings (barrier or warp operation).
 enum class Schedule {

@@ -13,7 +13,8 @@ namespace kgen_cpu {
 // Returns when every thread of the block has called it from the same line.
 void barrier(Site site);
 
-// An operation in which the lanes of a mask take part together. `width` is the segment of a shuffle.
+// An operation in which the lanes of a mask take part together. `width` is the segment of a
+// shuffle.
 enum class WarpOpKind { sync, shfl, shfl_up, shfl_down, shfl_xor, ballot, any, all };
 struct WarpOp {
     WarpOpKind kind;
@@ -21,8 +22,9 @@ struct WarpOp {
 };
 
 // Returns this lane's result when all lanes of `mask` have called the same operation from the same
-// line. `value` is the lane's operand or predicate, `selector` a shuffle's lane, delta or lane mask.
-// (All of it fits into six registers. On the stack it would cost more than the operation itself.)
+// line. `value` is the lane's operand or predicate, `selector` a shuffle's lane, delta or lane
+// mask. (All of it fits into six registers. On the stack it would cost more than the operation
+// itself.)
 uint64_t warp_op(WarpOp op, uint32_t mask, uint64_t value, uint32_t selector, Site site);
 
 // The lanes of the caller's warp that neither returned nor wait in __syncthreads.

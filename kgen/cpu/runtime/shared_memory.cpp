@@ -46,7 +46,7 @@ void SharedMemory::poison(size_t dynamic_bytes) {
     // Not the whole 227 KB of it for every block.
     std::memset(image_, POISON, dynamic_ - image_);
     std::memset(dynamic_, POISON, dynamic_bytes + DYNAMIC_SHARED_GUARD);
-    unsigned char* after = dynamic_ + MAX_DYNAMIC_SHARED + DYNAMIC_SHARED_GUARD;
+    unsigned char* after = dynamic_ + DYNAMIC_SHARED_BYTES;
     std::memset(after, POISON, end - after);
 }
 

@@ -58,9 +58,12 @@ int Warp::source(WarpOp op, int lane) const {
     const int64_t selector = selectors_[lane];
     switch (op.kind) {
         case WarpOpKind::shfl: return first + static_cast<int>(selector & (op.width - 1));
-        case WarpOpKind::shfl_up: return static_cast<int>(lane - selector >= first ? lane - selector : lane);
-        case WarpOpKind::shfl_down: return static_cast<int>(lane + selector <= last ? lane + selector : lane);
-        case WarpOpKind::shfl_xor: return static_cast<int>((lane ^ selector) <= last ? lane ^ selector : lane);
+        case WarpOpKind::shfl_up:
+            return static_cast<int>(lane - selector >= first ? lane - selector : lane);
+        case WarpOpKind::shfl_down:
+            return static_cast<int>(lane + selector <= last ? lane + selector : lane);
+        case WarpOpKind::shfl_xor:
+            return static_cast<int>((lane ^ selector) <= last ? lane ^ selector : lane);
         default: return lane;
     }
 }

@@ -57,10 +57,10 @@ class Warp {
     uint32_t votes(uint32_t mask) const;
     void give_all(uint64_t result);
 
-    uint64_t values_[WARP_SIZE];
-    uint32_t selectors_[WARP_SIZE];
-    uint64_t results_[WARP_SIZE];
-    Gathering gatherings_[WARP_SIZE];
+    uint64_t values_[WARP_SIZE] = {};
+    uint32_t selectors_[WARP_SIZE] = {};
+    uint64_t results_[WARP_SIZE] = {};
+    Gathering gatherings_[WARP_SIZE] = {};
     int gathering_count_ = 0;
 };
 
