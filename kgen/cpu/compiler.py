@@ -33,6 +33,7 @@ KERNEL_FLAGS = (
 LINK_FLAGS = ("-no-pie", "-pthread")
 
 _MAX_LINES = 40
+_INCLUSION = re.compile(r"In file included from|\s+from .*[:,]$")
 _UNDECLARED = re.compile(
     r"'(\w+)' was not declared"
     r"|there are no arguments to '(\w+)' that depend"
@@ -85,7 +86,7 @@ def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
 
 def compile_failed(source: Source, cxx: Path, messages: str) -> CompileFailed:
     """Return the error for a rejected source, in the compiler's words and the user's file name."""
-    lines = [line for line in messages.splitlines() if not line.startswith("In file included")]
+    lines = [line for line in messages.splitlines() if not _INCLUSION.match(line)]
     text = with_display_name(source, "\n".join(lines[:_MAX_LINES]))
     hints = _missing_intrinsics(messages)
     return CompileFailed(

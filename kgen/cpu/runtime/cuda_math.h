@@ -2,6 +2,8 @@
 // error, so that a kernel which is wrong because of them is wrong here too.
 #pragma once
 
+#include <math.h>
+
 #include <type_traits>
 
 namespace kgen_cpu {

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "cuda_types.h"
 #include "runtime_calls.h"
 
 inline void __syncthreads(kgen_cpu::Site site = kgen_cpu::here()) { kgen_cpu::barrier(site); }
