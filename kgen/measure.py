@@ -26,8 +26,8 @@ RunHost = Callable[[Source, LaunchPlan, Matrix], tuple[Matrix, float]]
 Run = Callable[[Source, LaunchPlan, Matrix, CompileOptions], Matrix]
 Time = Callable[..., Timing]
 
-# The GPU waits for the host when issuing a call takes all of the call's time, or nearly; the
-# quickest batch says so best, since what disturbs the host lengthens the others.
+# The GPU waits for the host when issuing a call takes all of the call's time, or nearly. The median
+# batch is compared: whatever disturbs the host lengthens single batches.
 HOST_BOUND_SHARE = 0.9
 
 
@@ -208,7 +208,7 @@ def _with_timing(row: Row, timing: Timing, launches: int) -> Row:
         row,
         launches_per_call=launches,
         host_us_per_launch=timing.host_us / launches,
-        host_bound=timing.host_us >= HOST_BOUND_SHARE * min(timing.batch_us),
+        host_bound=timing.host_us >= HOST_BOUND_SHARE * statistics.median(timing.batch_us),
         registers=timing.registers,
     )
 

@@ -14,6 +14,7 @@ from kgen.errors import UsageError
 from kgen.files import write_atomically
 from kgen.gpu import DeviceInfo, device_info
 from kgen.measure import Outcome, Row
+from kgen.render import template_hash
 from kgen.toolchain import find_nvcc
 
 FORMAT = 1
@@ -23,13 +24,14 @@ FORMAT = 1
 class Machine:
     """Where and with what rows were measured.
 
-    `toolkit` is nvcc's version, `commit` that of kgen's repository ('' when it is not known), and
-    `date` the time in UTC, in ISO 8601.
+    `toolkit` is nvcc's version, `templates` the hash in the headers of the sources, `commit` that
+    of kgen's repository ('' when it is not known), and `date` the time in UTC, in ISO 8601.
     """
 
     gpu: DeviceInfo
     toolkit: str
     kgen: str
+    templates: str
     commit: str
     date: str
 
@@ -49,6 +51,7 @@ def this_machine(commit: str = "") -> Machine:
         gpu=device_info(),
         toolkit=find_nvcc().version,
         kgen=__version__,
+        templates=template_hash(),
         commit=commit,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
     )

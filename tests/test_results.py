@@ -8,7 +8,7 @@ from kgen.measure import Outcome, Row
 from kgen.results import Machine, read_results, write_results
 
 GPU = DeviceInfo("NVIDIA H200", "sm_90", 132, 60 << 20, 140 << 30, "580.65.06 (CUDA 13.0)")
-MACHINE = Machine(GPU, "13.0.88", "0.1.0", "abc123", "2026-01-02T03:04:05+00:00")
+MACHINE = Machine(GPU, "13.0.88", "0.1.0", "8de7ad52", "abc123", "2026-01-02T03:04:05+00:00")
 ROWS = (
     Row("v1", 8, 9, Outcome.OK, mean_us=2.5, host_bound=True, max_abs_error=1e-9),
     Row("v3", 8, 9, Outcome.REFUSED, "9 columns; ≥ 10 are needed"),

@@ -191,6 +191,7 @@ def bench(
     cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
     out: Annotated[Path | None, typer.Option(help="Write the results to this JSON file.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that one variant may take.")] = 300,
+    commit: Annotated[str | None, typer.Option(help="Commit to record; git's by default.")] = None,
     on: On = "gpu",
     json: Json = False,
 ) -> None:
@@ -205,7 +206,7 @@ def bench(
     if on != "gpu":
         raise UsageError(f"--on {on}: only a GPU is timed; kgen check --on cpu verifies without one")
     targets = [find_target(variant) for variant in variants or VERSIONS]
-    machine = this_machine(commit=_commit())
+    machine = this_machine(commit=_commit() if commit is None else commit)
     measured = []
     for row in measure(cases(targets, rows, cols), time_host, timeout_s=timeout):
         measured.append(row)
