@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kgen.source import Source
-    from kgen.spec import Spec
+    from kgen.sources.source import Source
+    from kgen.specs.spec import Spec
     from kgen.toolchain import Binary, CompileOptions
 
 __version__ = "0.1.0"
@@ -28,7 +28,7 @@ __all__ = ["compile", "render", "run", "spec", "versions"]
 
 def versions() -> list[str]:
     """Return the names of the versions, in the order of the studies."""
-    from kgen.versions import VERSIONS
+    from kgen.specs.versions import VERSIONS
 
     return list(VERSIONS)
 
@@ -39,7 +39,7 @@ def spec(variant: str) -> Spec:
     Raises UsageError for an unknown version, axis or value, and for a combination that the rules
     refuse, with the reason.
     """
-    from kgen.variants import checked
+    from kgen.specs.variants import checked
 
     return checked(variant)
 
@@ -49,8 +49,8 @@ def render(spec: Spec | str) -> Source:
 
     Raises UsageError when the rules refuse the spec.
     """
-    from kgen.render import render as render_spec
-    from kgen.variants import checked
+    from kgen.sources.render import render as render_spec
+    from kgen.specs.variants import checked
 
     return render_spec(checked(spec) if isinstance(spec, str) else spec)
 
@@ -64,7 +64,7 @@ def compile(
     Raises CompileFailed with nvcc's message, MissingTool when there is no nvcc, UsageError for an
     architecture that it does not know.
     """
-    from kgen.source import Source
+    from kgen.sources.source import Source
     from kgen.toolchain import CompileOptions, compile_cubin
 
     made = source if isinstance(source, Source) else render(source)

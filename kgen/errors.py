@@ -13,7 +13,7 @@ class KgenError(Exception):
 
 
 class UsageError(KgenError):
-    """The request itself is wrong: an unknown version, an invalid combination, an unreadable file."""
+    """The request is wrong: an unknown version, an invalid combination, an unreadable file."""
 
     exit_code = 2
 

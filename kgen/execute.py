@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kgen.edited import names_a_file, read_source
 from kgen.errors import UsageError
 from kgen.launch import plan
-from kgen.render import render
-from kgen.rules import require_valid
-from kgen.source import Source
-from kgen.spec import Spec
-from kgen.variants import checked
+from kgen.sources.edited import names_a_file, read_source
+from kgen.sources.render import render
+from kgen.sources.source import Source
+from kgen.specs.rules import require_valid
+from kgen.specs.spec import Spec
+from kgen.specs.variants import checked
 
 if TYPE_CHECKING:
     from kgen.toolchain import CompileOptions

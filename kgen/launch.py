@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgen.dataflow import kernels
-from kgen.rules import require_valid, shared_cache_bytes
-from kgen.source import Source
-from kgen.spec import WARP_SIZE, RowMap, Spec
+from kgen.sources.dataflow import kernels
+from kgen.sources.source import Source
+from kgen.specs.rules import require_valid, shared_cache_bytes
+from kgen.specs.spec import WARP_SIZE, RowMap, Spec
 
 # One pair of maximum and sum a row.
 STATS_BYTES = 8
@@ -79,7 +79,7 @@ def grid_blocks(spec: Spec, rows: int, cols: int) -> int:
 
 
 def serial_additions(spec: Spec, cols: int) -> int:
-    """Return the additions that one thread makes in sequence for a row: the error grows with them."""
+    """Return how many additions one thread makes in sequence for a row: the error grows so."""
     own = ceil_div(
         min(cols, spec.tile_cols) if spec.row_map is RowMap.GRID else cols, spec.threads_per_row
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from kgen.rules import problems
-from kgen.spec import (
+from kgen.specs.rules import problems
+from kgen.specs.spec import (
     Cache,
     Exp,
     Merge,
@@ -18,8 +18,8 @@ from kgen.spec import (
     Update,
     VecScans,
 )
-from kgen.variants import apply
-from kgen.versions import VERSIONS
+from kgen.specs.variants import apply
+from kgen.specs.versions import VERSIONS
 
 CHOICES = {
     "row_map": st.sampled_from(RowMap),

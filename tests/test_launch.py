@@ -4,8 +4,8 @@ import pytest
 
 from kgen.errors import UsageError
 from kgen.launch import LaunchPlan, plan, serial_additions
-from kgen.render import render
-from kgen.variants import checked
+from kgen.sources.render import render
+from kgen.specs.variants import checked
 
 
 def planned(variant: str, rows: int, cols: int) -> LaunchPlan:

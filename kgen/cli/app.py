@@ -8,9 +8,9 @@ from kgen.cli import explore, make, prove
 
 app = typer.Typer(
     name="kgen",
-    help="Generates, proves and measures CUDA softmax kernels. A VARIANT is a version with axes set: "
-    "v7:items=4,threads=512. Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 something is "
-    "missing on this machine.",
+    help="Generates, proves and measures CUDA softmax kernels. A VARIANT is a version with axes "
+    "set: v7:items=4,threads=512. Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 something "
+    "is missing on this machine.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kgen.edited import names_a_file
 from kgen.errors import UsageError
+from kgen.sources.edited import names_a_file
 
 Items = Annotated[
     str | None, typer.Option("--items", help="Set the axis items (items_per_thread).")

@@ -6,15 +6,23 @@ from typing import Annotated, Any
 
 import typer
 
-from kgen.cli.console import Items, Json, Threads, Vec, print_json, print_rich, print_table
-from kgen.cli.console import with_options
-from kgen.spec import AXES, Spec, format_value, short_name
+from kgen.cli.console import (
+    Items,
+    Json,
+    Threads,
+    Vec,
+    print_json,
+    print_rich,
+    print_table,
+    with_options,
+)
+from kgen.specs.spec import AXES, Spec, format_value, short_name
 
 
 def list_versions(json: Json = False) -> None:
     """List the named versions: parent, what changes against it, scans of the input."""
-    from kgen.describe import change_words
-    from kgen.versions import VERSIONS
+    from kgen.specs.describe import change_words
+    from kgen.specs.versions import VERSIONS
 
     if json:
         print_json(
@@ -56,12 +64,12 @@ def show(
     json: Json = False,
 ) -> None:
     """Show a variant: axes, launch, shared memory, what it requires, what to know of it."""
-    from kgen import describe
     from kgen.execute import find_target, source_for
     from kgen.launch import plan
-    from kgen.notes import notes
-    from kgen.rules import shared_cache_bytes, static_shared_bytes
-    from kgen.variants import spelling
+    from kgen.specs import describe
+    from kgen.specs.notes import notes
+    from kgen.specs.rules import shared_cache_bytes, static_shared_bytes
+    from kgen.specs.variants import spelling
 
     source = source_for(find_target(with_options(variant, items, vec, threads)), rows, cols)
     launches = plan(source, rows, cols)
@@ -112,9 +120,9 @@ def explain_variant(
     json: Json = False,
 ) -> None:
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
-    from kgen.explain import explain
-    from kgen.rules import problems_for
-    from kgen.variants import parse, spelling
+    from kgen.specs.explain import explain
+    from kgen.specs.rules import problems_for
+    from kgen.specs.variants import parse, spelling
 
     spec = parse(with_options(variant, items, vec, threads))
     found = explain(spec)
@@ -149,7 +157,7 @@ def diff(
     """Show what differs between two variants or files: as axes, and as sources."""
     from rich.text import Text
 
-    from kgen.diff import compare, styled
+    from kgen.sources.diff import compare, styled
 
     difference = compare(_any_source(old), _any_source(new), body_only=body)
     if json:
@@ -166,7 +174,7 @@ def diff(
 
 def _any_source(text: str) -> Any:
     from kgen.execute import find_target
-    from kgen.render import render
+    from kgen.sources.render import render
 
     target = find_target(text)
     return render(target) if isinstance(target, Spec) else target

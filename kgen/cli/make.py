@@ -12,8 +12,8 @@ from kgen.cli.console import Items, Json, Threads, Vec, print_json, print_table,
 from kgen.errors import CheckFailed, MissingTool, UsageError
 
 if TYPE_CHECKING:
-    from kgen.build import KernelReport
-    from kgen.source import Source
+    from kgen.sources.build import KernelReport
+    from kgen.sources.source import Source
     from kgen.toolchain import CompileOptions
 
 GENERATED = Path("generated")
@@ -64,7 +64,7 @@ def build(
 
 
 def _check_drift(folder: Path) -> None:
-    from kgen.build import drifted
+    from kgen.sources.build import drifted
 
     changed = drifted(folder)
     if changed:
@@ -78,10 +78,10 @@ def _check_drift(folder: Path) -> None:
 def _build_one(
     variant: str, cols: int | None, out: Path, arch: str, options: CompileOptions, json: bool
 ) -> None:
-    from kgen.build import write
-    from kgen.render import render
-    from kgen.rules import require_valid
-    from kgen.variants import checked
+    from kgen.sources.build import write
+    from kgen.sources.render import render
+    from kgen.specs.rules import require_valid
+    from kgen.specs.variants import checked
 
     spec = checked(variant)
     if cols is not None:
@@ -93,7 +93,7 @@ def _build_one(
 
 
 def _build_all(out: Path, arch: str, options: CompileOptions, json: bool) -> None:
-    from kgen.build import named_sources, write_all
+    from kgen.sources.build import named_sources, write_all
 
     paths = write_all(out)
     _finish(list(named_sources().values()), paths, arch, options, json, None)
@@ -108,7 +108,7 @@ def _finish(
     cols: int | None,
 ) -> None:
     """Compile what was written and print what it takes; without an nvcc say so and go on."""
-    from kgen.spec import DEFAULT_COLS
+    from kgen.specs.spec import DEFAULT_COLS
 
     try:
         rows = _compile(sources, arch.split(","), options, cols or DEFAULT_COLS)
@@ -131,8 +131,8 @@ def _finish(
 def _compile(
     sources: list[Source], archs: list[str], options: CompileOptions, cols: int
 ) -> Reports:
-    """Return the reports of every kernel by architecture. Raises CompileFailed with nvcc's words."""
-    from kgen.build import report
+    """Return every kernel's reports by architecture. Raises CompileFailed with nvcc's words."""
+    from kgen.sources.build import report
     from kgen.toolchain import compile_many
 
     devices = [source for source in sources if not source.spec.is_host]
@@ -201,9 +201,9 @@ def export(
 ) -> None:
     """Write a source and a PyCUDA script that compiles, verifies and times it without kgen."""
     from kgen.execute import find_target, source_for
-    from kgen.export import export as export_source
-    from kgen.render import render
-    from kgen.source import Source
+    from kgen.sources.export import export as export_source
+    from kgen.sources.render import render
+    from kgen.sources.source import Source
 
     target = find_target(with_options(variant, items, vec, threads))
     if isinstance(target, Source):

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kgen.check import CheckRow
+    from kgen.evidence.check import CheckRow
+    from kgen.evidence.measure import Row
     from kgen.execute import Target
-    from kgen.measure import Row
 
 
 def run(
@@ -39,11 +39,11 @@ def run(
     json: Json = False,
 ) -> None:
     """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
-    from kgen.check import name_of
+    from kgen.evidence.check import name_of
+    from kgen.evidence.reference import judge
     from kgen.execute import as_matrix, find_target, source_for
     from kgen.execute import run as run_target
     from kgen.launch import serial_additions
-    from kgen.reference import judge
 
     target = find_target(with_options(variant, items, vec, threads))
     x = _load(input_file) if input_file else _made(dist, rows, cols, seed)
@@ -90,7 +90,7 @@ def _load(path: Path) -> NDArray[np.float32]:
 
 
 def _made(dist: str, rows: int, cols: int, seed: int) -> NDArray[np.float32]:
-    from kgen.inputs import make
+    from kgen.evidence.inputs import make
 
     return make(dist, rows, cols, seed)
 
@@ -117,9 +117,9 @@ def check(
     json: Json = False,
 ) -> None:
     """Verify variants against float64: all named ones by default, at boundary sizes."""
+    from kgen.evidence.inputs import ALL_INPUTS
     from kgen.execute import PLACES, find_target
-    from kgen.inputs import ALL_INPUTS
-    from kgen.versions import VERSIONS
+    from kgen.specs.versions import VERSIONS
 
     if on not in PLACES:
         raise UsageError(f"--on {on}: kernels run on {' or '.join(PLACES)}")
@@ -141,7 +141,7 @@ def check(
 
 
 def _is_host(target: Target) -> bool:
-    from kgen.source import Source
+    from kgen.sources.source import Source
 
     return (target.spec if isinstance(target, Source) else target).is_host
 
@@ -153,7 +153,7 @@ def _check_all(
     import os
     from concurrent.futures import ThreadPoolExecutor
 
-    from kgen.check import check as check_target
+    from kgen.evidence.check import check as check_target
 
     workers = (os.cpu_count() or 1) if on == "cpu" else 1
     with ThreadPoolExecutor(workers) as pool:
@@ -196,15 +196,17 @@ def bench(
     json: Json = False,
 ) -> None:
     """Time variants on the GPU, each verified first; all named ones by default."""
-    from kgen.bench import cases
     from kgen.cpu.host import time_host
+    from kgen.evidence.bench import cases
+    from kgen.evidence.measure import DEFAULT_METHOD, measure
+    from kgen.evidence.results import this_machine, write_results
     from kgen.execute import find_target
-    from kgen.measure import DEFAULT_METHOD, measure
-    from kgen.results import this_machine, write_results
-    from kgen.versions import VERSIONS
+    from kgen.specs.versions import VERSIONS
 
     if on != "gpu":
-        raise UsageError(f"--on {on}: only a GPU is timed; kgen check --on cpu verifies without one")
+        raise UsageError(
+            f"--on {on}: only GPUs are timed; kgen check --on cpu verifies without one"
+        )
     targets = [find_target(variant) for variant in variants or VERSIONS]
     machine = this_machine(commit=_commit() if commit is None else commit)
     measured = []

@@ -19,7 +19,7 @@ from kgen.cpu.compiler import (
     kernel_flags,
 )
 from kgen.errors import CompileFailed
-from kgen.source import Source
+from kgen.sources.source import Source
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\s[^;\[]*?(\w+)\s*\[\s*\]")

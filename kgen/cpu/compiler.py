@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from kgen.errors import CompileFailed, MissingTool
-from kgen.source import Source
+from kgen.sources.source import Source
 
 RUNTIME_DIR = Path(__file__).parent / "runtime"
 

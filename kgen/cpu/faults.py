@@ -13,7 +13,7 @@ from kgen.cpu.compiler import display_name, with_display_name
 from kgen.cpu.process import Outcome
 from kgen.errors import KernelFault
 from kgen.launch import LaunchPlan
-from kgen.source import Source
+from kgen.sources.source import Source
 
 _REPORT_START = '{"kernel": '
 _NO_THREAD = -1

@@ -13,7 +13,7 @@ from kgen.cachedir import cache_dir
 from kgen.cpu.cache import cached_file, content_key
 from kgen.cpu.compiler import call_cxx, compile_failed, describe_cxx, find_cxx
 from kgen.launch import LaunchPlan
-from kgen.source import Source
+from kgen.sources.source import Source
 
 FLAGS = ("-std=c++17", "-O2", "-shared", "-fPIC")
 REPEATS = 3

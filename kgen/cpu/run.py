@@ -14,7 +14,7 @@ from kgen.cpu.faults import fault_of, kernel_names
 from kgen.cpu.process import execute
 from kgen.errors import KernelFault, UsageError
 from kgen.launch import Launch, LaunchPlan
-from kgen.source import Source
+from kgen.sources.source import Source
 
 # The order in which the threads of a block run between two barriers or warp operations.
 SCHEDULES = ("in_order", "reversed", "warp_greedy", "random")

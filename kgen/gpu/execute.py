@@ -14,7 +14,7 @@ from kgen.errors import UsageError
 from kgen.gpu.call import Call, Matrix
 from kgen.gpu.device import device_info, gpu
 from kgen.launch import LaunchPlan
-from kgen.source import Source
+from kgen.sources.source import Source
 from kgen.toolchain import CompileOptions, compile_cubin
 
 _DEFAULT_OPTIONS = CompileOptions()

@@ -14,7 +14,7 @@ from pathlib import Path
 from kgen.cachedir import cache_dir
 from kgen.errors import CompileFailed, MissingTool, UsageError
 from kgen.files import write_atomically
-from kgen.source import Source
+from kgen.sources.source import Source
 from kgen.toolchain.binary import Binary, KernelResources
 from kgen.toolchain.cache import Entry, digest, digest_of_files
 from kgen.toolchain.find import Tool, ask, find_nvcc

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kgen import cpu
 from kgen.errors import MissingTool
 from kgen.launch import Launch, LaunchPlan
-from kgen.source import Source
+from kgen.sources.source import Source
 
 INCLUDES = "#include <cfloat>\n#include <cmath>\n#include <cstddef>\n#include <cstdint>\n"
 

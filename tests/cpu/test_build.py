@@ -15,7 +15,7 @@ from kgen.cpu.build import build, wrapper_text
 from kgen.cpu.cache import cached_file
 from kgen.cpu.compiler import RUNTIME_DIR
 from kgen.errors import CompileFailed, MissingTool, UsageError
-from kgen.source import Source
+from kgen.sources.source import Source
 
 RunKernel = Callable[..., NDArray[np.float32]]
 MakeSource = Callable[..., Source]

@@ -12,7 +12,7 @@ from kgen import cpu
 from kgen.cpu.run import MIN_THREADS_FOR_WORKERS
 from kgen.errors import KernelFault, UsageError
 from kgen.launch import Launch, LaunchPlan
-from kgen.source import Source
+from kgen.sources.source import Source
 
 from .kernels import REGISTER_CACHED, SHARED_CACHED
 

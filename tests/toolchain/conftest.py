@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kgen.errors import MissingTool
-from kgen.source import Source
+from kgen.sources.source import Source
 from kgen.toolchain import find_nvcc
 
 FAKE_NVCC = """#!/bin/sh

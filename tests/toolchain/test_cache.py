@@ -12,7 +12,7 @@ import pytest
 
 from kgen.errors import UsageError
 from kgen.files import write_atomically
-from kgen.source import Source
+from kgen.sources.source import Source
 from kgen.toolchain import CompileOptions, compile_cubin, find
 
 MakeSource = Callable[..., Source]
@@ -22,7 +22,7 @@ ONE_PROCESS = """
 import sys
 from types import SimpleNamespace
 from kgen.files import write_atomically
-from kgen.source import Source
+from kgen.sources.source import Source
 from kgen.toolchain import compile_cubin
 source = Source(SimpleNamespace(is_host=False), "kernel", sys.argv[1], ("k",))
 for _ in range(20):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kgen.errors import CompileFailed, MissingTool, UsageError
-from kgen.source import Source
+from kgen.sources.source import Source
 from kgen.toolchain import Binary, CompileOptions, compile_cubin, compile_many
 
 MakeSource = Callable[..., Source]

@@ -38,7 +38,7 @@ ptxas info    : Function properties for spills
     1304 bytes stack frame, 1564 bytes spill stores, 1800 bytes spill loads
 ptxas info    : Used 64 registers, used 0 barriers, 1304 bytes cumulative stack size, 372 bytes cmem[0]
 ptxas info    : Compile time = 112.896 ms
-"""  # noqa: E501
+"""
 
 
 def test_recorded_report() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgen.errors import MissingTool
-from kgen.source import Source
+from kgen.sources.source import Source
 from kgen.toolchain import (
     Binary,
     KernelResources,

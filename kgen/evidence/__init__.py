@@ -1,0 +1,1 @@
+"""What is known of a kernel: verdicts against float64, and times."""

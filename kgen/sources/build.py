@@ -1,0 +1,109 @@
+"""Writes sources to files, compiles them, and keeps `generated/` in step with the templates."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgen import __version__
+from kgen.errors import UsageError
+from kgen.files import write_atomically
+from kgen.sources.render import render, template_hash
+from kgen.sources.source import Source
+from kgen.specs.rules import shared_cache_bytes
+from kgen.specs.spec import DEFAULT_COLS
+from kgen.specs.versions import VERSIONS
+
+if TYPE_CHECKING:
+    from kgen.toolchain import Binary
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What one kernel takes on one architecture, and how full an SM can be with it.
+
+    `occupancy` is the fraction of an SM's warps (0 to 1); `limited_by` says what stops more.
+    """
+
+    kernel: str
+    registers: int
+    stack_bytes: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+    static_shared_bytes: int
+    occupancy: float
+    limited_by: tuple[str, ...]
+
+
+def write(source: Source, folder: Path) -> Path:
+    """Write a source under its own name into `folder`; UsageError when that cannot be done."""
+    path = folder / source.filename
+    write_atomically(path, source.text)
+    return path
+
+
+def report(source: Source, binary: Binary, cols: int = DEFAULT_COLS) -> list[KernelReport]:
+    """Return what the compiled kernels take; a shared cache counts with rows of `cols`."""
+    from kgen.toolchain.occupancy import occupancy
+
+    spec, rows = source.spec, []
+    dynamic = shared_cache_bytes(spec, spec.static_cols or cols)
+    for kernel in binary.kernels:
+        shared = kernel.static_shared_bytes + dynamic
+        full = occupancy(binary.arch, spec.threads_per_block, kernel.registers, shared)
+        rows.append(
+            KernelReport(**asdict(kernel), occupancy=full.fraction, limited_by=full.limited_by)
+        )
+    return rows
+
+
+def named_sources() -> dict[str, Source]:
+    """Return the sources of all named versions by name."""
+    return {name: render(version.spec) for name, version in VERSIONS.items()}
+
+
+def manifest(sources: dict[str, Source]) -> str:
+    """Return the manifest of a folder of sources: variant, kernels and SHA-256 of every file."""
+    files = {
+        source.filename: {
+            "variant": name,
+            "kernels": list(source.kernels),
+            "sha256": hashlib.sha256(source.text.encode()).hexdigest(),
+        }
+        for name, source in sources.items()
+    }
+    content: dict[str, Any] = {"kgen": __version__, "templates": template_hash(), "files": files}
+    return json.dumps(content, indent=2) + "\n"
+
+
+def write_all(folder: Path) -> list[Path]:
+    """Write every named version and the manifest into `folder`; return the paths."""
+    sources = named_sources()
+    paths = [write(source, folder) for source in sources.values()]
+    write_atomically(folder / MANIFEST, manifest(sources))
+    return [*paths, folder / MANIFEST]
+
+
+def drifted(folder: Path) -> list[str]:
+    """Return what differs between `folder` and what the templates give now, one phrase a file."""
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder} to check; write it with kgen build --all")
+    sources = named_sources()
+    expected = {source.filename: source.text for source in sources.values()}
+    expected[MANIFEST] = manifest(sources)
+    found = {
+        path.name: path for path in folder.iterdir() if path.suffix in (".cu", ".cpp", ".json")
+    }
+    changed = [f"{name} is missing" for name in expected if name not in found]
+    changed += [f"{name} belongs to no version" for name in found if name not in expected]
+    changed += [
+        f"{name} differs"
+        for name, text in expected.items()
+        if name in found and found[name].read_bytes() != text.encode()
+    ]
+    return sorted(changed)

@@ -1,0 +1,69 @@
+"""Reads a generated file back, edited or not: its header names the spec that it came from."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from kgen.errors import UsageError
+from kgen.sources.dataflow import kernels
+from kgen.sources.source import Source
+from kgen.specs.rules import require_valid
+from kgen.specs.spec import AXES, Spec
+from kgen.specs.variants import parse_value
+from kgen.specs.versions import find_version
+
+SUFFIXES = (".cu", ".cpp")
+
+
+def names_a_file(text: str) -> bool:
+    """Whether a command's argument is a file's path rather than a variant."""
+    return text.endswith(SUFFIXES)
+
+
+def read_source(path: Path) -> Source:
+    """Read a generated (and perhaps edited) `.cu` or `.cpp` with the spec of its header.
+
+    Launch shape and buffers follow from the header; what is compiled and judged is the file's own
+    text. Raises UsageError when the file cannot be read or has no kgen header.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise UsageError(f"{path} cannot be read: {reason}") from None
+    header = _header(text)
+    title = re.match(r"//\s*(softmax_\w+):", header)
+    version = re.search(r"^// variant\s+(\w+)", header, re.MULTILINE)
+    if not title or not version:
+        raise UsageError(
+            f"{path} has no kgen header (a first comment with the stem, variant and spec); "
+            "start from a file that `kgen build` wrote and keep its header"
+        )
+    spec = _spec(path, header, version[1])
+    stem = title[1]
+    return Source(spec, stem, text, tuple(stem + kernel.suffix for kernel in kernels(spec)), path)
+
+
+def _header(text: str) -> str:
+    lines = text.splitlines()
+    end = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
+    return "\n".join(lines[:end])
+
+
+def _spec(path: Path, header: str, version: str) -> Spec:
+    start = re.search(r"^// spec\s", header, re.MULTILINE)
+    stop = re.search(r"^// parent\s", header, re.MULTILINE)
+    body = header[start.end() : stop.start()] if start and stop else ""
+    values: dict[str, Any] = {}
+    for name, text in re.findall(r"(\w+)=(\S+)", body):
+        if name not in AXES:
+            raise UsageError(f"{path}: its header's spec names an axis {name!r} that kgen lacks")
+        values[name] = parse_value(name, text)
+    missing = [name for name in AXES if name not in values]
+    if missing:
+        raise UsageError(f"{path}: its header's spec lacks {', '.join(missing)}; build it anew")
+    spec = find_version(version).spec.replace(**values)
+    require_valid(spec)
+    return spec

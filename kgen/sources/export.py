@@ -1,0 +1,76 @@
+"""Writes a kernel with a PyCUDA script that compiles, verifies and times it without kgen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kgen.errors import UsageError
+from kgen.files import write_atomically
+from kgen.launch import STATS_BYTES
+from kgen.sources.build import write
+from kgen.sources.dataflow import kernels
+from kgen.sources.render import environment
+from kgen.sources.source import Source
+from kgen.specs.rules import (
+    MAX_DIMENSION,
+    MAX_GRID_BLOCKS,
+    MAX_SHARED_BYTES,
+    shared_cache_bytes,
+    static_shared_bytes,
+)
+from kgen.specs.spec import DEFAULT_COLS, WARP_SIZE, RowMap, Spec
+from kgen.toolchain import CompileOptions
+
+DEFAULT_ROWS = 1024
+
+
+def export(source: Source, directory: Path) -> tuple[Path, Path]:
+    """Write the source into `directory`, and a script of the same stem; return both paths.
+
+    The script needs numpy and PyCUDA, but not kgen. Raises UsageError when the source is for the
+    host, which no script of this kind can run, and when a file cannot be written.
+    """
+    if source.spec.is_host:
+        raise UsageError(
+            f"{source.filename} is plain C++ for the host and has no kernel for PyCUDA to launch; "
+            "write it with kgen build and compile it with g++"
+        )
+    cu_path = write(source, directory)
+    script_path = cu_path.with_suffix(".py")
+    write_atomically(script_path, script(source))
+    return cu_path, script_path
+
+
+def script(source: Source) -> str:
+    """Return the text of the script for a source whose spec is resolved and not for the host."""
+    spec = source.spec
+    arguments = (kernel.args for kernel in kernels(spec))
+    max_cols, max_cols_reason = _longest_row(spec)
+    template = environment().get_template("export.py.j2")
+    return template.render(
+        s=spec,
+        stem=source.stem,
+        kernels=list(zip(source.kernels, arguments, strict=True)),
+        nvcc_options=CompileOptions().flags(),
+        workspace_bytes=STATS_BYTES if spec.row_map is RowMap.GRID else 0,
+        warp_size=WARP_SIZE,
+        max_rows=MAX_DIMENSION,
+        max_cols=max_cols,
+        max_cols_reason=max_cols_reason,
+        max_grid_blocks=MAX_GRID_BLOCKS,
+        default_rows=DEFAULT_ROWS,
+        default_cols=spec.static_cols or min(DEFAULT_COLS, max_cols),
+    )
+
+
+def _longest_row(spec: Spec) -> tuple[int, str]:
+    """Return the most columns that a kernel takes on any GPU, and what limits them."""
+    if spec.static_cols:
+        return spec.static_cols, "The row length that the kernel was compiled for"
+    if spec.in_registers:
+        return spec.capacity, "The longest row that the register cache holds"
+    if spec.in_shared:
+        free = MAX_SHARED_BYTES - static_shared_bytes(spec)
+        vectors = free // shared_cache_bytes(spec, spec.vec_size)
+        return vectors * spec.vec_size, "The longest row that any GPU's shared memory holds"
+    return MAX_DIMENSION, "The longest row that the kernel can count"

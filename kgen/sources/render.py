@@ -1,0 +1,169 @@
+"""Renders a spec into its source text; the only module that knows Jinja."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+import kgen
+from kgen import __version__
+from kgen.sources.dataflow import Dataflow
+from kgen.sources.source import Source
+from kgen.specs import describe, notes
+from kgen.specs.rules import require_valid
+from kgen.specs.spec import DEFAULT_COLS, Exp, Merge, RowMap, Spec, Topology
+from kgen.specs.variants import spelling, stem
+from kgen.specs.versions import find_version
+
+MAX_LINE = 100
+_PRAGMA = re.compile(r"^\s+#pragma")
+
+
+def render(spec: Spec) -> Source:
+    """Render a spec, `auto` items resolved for DEFAULT_COLS, into its `.cu` (host: `.cpp`) source.
+
+    Raises UsageError when the rules refuse the spec, or `auto` items cannot cover that length.
+    """
+    require_valid(spec)
+    if spec.in_registers and spec.items_per_thread is None and not spec.static_cols:
+        require_valid(spec, 1, DEFAULT_COLS)
+    return _render(spec)
+
+
+@functools.lru_cache(maxsize=4096)
+def _render(spec: Spec) -> Source:
+    resolved = spec.resolve()
+    flow, name = Dataflow(resolved), stem(spec)
+    symbols = tuple(name + kernel.suffix for kernel in flow.kernels)
+    context = _header(spec, resolved, symbols) | _facts(resolved, flow)
+    template = environment().get_template("softmax.cu.j2")
+    text = template.render(s=resolved, d=flow, stem=name, symbols=symbols, **context)
+    return Source(resolved, name, _tidy(text), symbols)
+
+
+def _tidy(text: str) -> str:
+    """Put pragmas at the left edge and break lines of code that are too long after a comma."""
+    lines = [_PRAGMA.sub("#pragma", line) for line in text.rstrip().split("\n")]
+    return "\n".join(part for line in lines for part in _broken(line)) + "\n"
+
+
+def _broken(line: str) -> list[str]:
+    cut = line.rfind(", ", 0, MAX_LINE) + 1
+    if len(line) <= MAX_LINE or not cut or line.lstrip().startswith("//"):
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return [line[:cut], *_broken(indent + line[cut + 1 :])]
+
+
+def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, Any]:
+    version = find_version(spec.version)
+    parent, changes = describe.lineage(spec)
+    return {
+        "variant": spelling(spec),
+        "title": describe.title(resolved),
+        "spec_line": describe.spec_line(resolved),
+        "parent_line": describe.parent_line(parent, changes),
+        "requires": describe.requires(resolved),
+        "launch_lines": describe.launch_lines(resolved, symbols),
+        "kgen_version": __version__,
+        "template_hash": template_hash(),
+        "note": notes.header_note(spec.version) if spec == version.spec else "",
+    }
+
+
+def _facts(spec: Spec, flow: Dataflow) -> dict[str, Any]:
+    shuffles = spec.topology in (Topology.WARP, Topology.TWO_LEVEL, Topology.WARPS_THREAD0)
+    states = flow.reduces and spec.merge is Merge.PAIRED
+    accesses = flow.vectorises
+    return {
+        "uses_shuffles": shuffles,
+        "uses_warps": shuffles or spec.row_map is RowMap.WARP,
+        "reduces_states": states,
+        "reduces_floats": flow.reduces and not states,
+        "loads_groups": accesses and _loads_groups(spec),
+        "stores_groups": accesses and _stores_groups(spec),
+        "sections": _sections(spec, flow),
+    }
+
+
+def _loads_groups(spec: Spec) -> bool:
+    return spec.vec_first or (spec.vec_second and not spec.in_registers)
+
+
+def _stores_groups(spec: Spec) -> bool:
+    keeps = spec.in_shared or spec.cache == "exps_output"
+    return spec.vec_second or (spec.vec_first and keeps)
+
+
+def _sections(spec: Spec, flow: Dataflow) -> list[str]:
+    """Return the templates that make the body, in order: one for each choice that adds code."""
+    chosen = [
+        ("constants.j2", True),
+        ("exp/exp2.j2", spec.exp is Exp.EXP2),
+        ("state.j2", flow.uses_state),
+        (f"update/{spec.update}.j2", spec.is_online and not spec.is_tiled),
+        ("merge.j2", _merges(spec, flow)),
+        ("topology/ops.j2", flow.reduces),
+        (f"topology/{spec.topology}.j2", flow.reduces),
+        ("row_map/grid_stats.j2", spec.row_map is RowMap.GRID),
+        (f"unaligned/{spec.unaligned}.j2", flow.vectorises),
+        ("cache/values.j2", flow.uses_slots),
+        ("cache/row_cache.j2", spec.in_shared),
+        ("update/three_pass.j2", not spec.is_online),
+        ("update/scan.j2", spec.is_online and not spec.is_tiled),
+        ("update/online_tile.j2", spec.is_tiled),
+        ("write.j2", True),
+        ("kernels.j2", True),
+    ]
+    return [name for name, is_needed in chosen if is_needed]
+
+
+def _merges(spec: Spec, flow: Dataflow) -> bool:
+    return flow.is_paired or (flow.uses_state and spec.row_map is RowMap.GRID)
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """Return the one Jinja environment: undefined names are errors."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(template_dir()),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    made.filters["comment"] = _comment
+    return made
+
+
+def _comment(text: str, indent: int = 0) -> str:
+    """Wrap text as the continuation of a `//` comment whose first line is already begun."""
+    prefix = "//" + " " * max(indent - 2, 1)
+    return f"\n{prefix}".join(textwrap.wrap(text, MAX_LINE - len(prefix), break_on_hyphens=False))
+
+
+@functools.cache
+def template_dir() -> Path:
+    """Return the templates: inside an installed package, beside it in a checkout."""
+    package = Path(kgen.__file__).parent
+    inside = package / "templates"
+    return inside if inside.is_dir() else package.parent / "templates"
+
+
+@functools.cache
+def template_hash() -> str:
+    """Return eight hex digits that change when any template of a kernel does."""
+    digest = hashlib.sha256()
+    for path in sorted(template_dir().rglob("*.j2")):
+        if path.name.endswith(".py.j2"):
+            continue
+        digest.update(path.relative_to(template_dir()).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()[:8]

@@ -1,0 +1,30 @@
+"""A kernel's source text together with the spec it was rendered from (or edited from)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kgen.specs.spec import Spec
+
+
+@dataclass(frozen=True)
+class Source:
+    """One translation unit: `text` defines `kernels` (extern "C" symbols) for `spec`.
+
+    `stem` names the file (`softmax_v6`); `path` is set when the text was read from a user's file,
+    which is then the file that compilers and reports name.
+    """
+
+    spec: Spec
+    stem: str
+    text: str
+    kernels: tuple[str, ...]
+    path: Path | None = None
+
+    @property
+    def filename(self) -> str:
+        """The file's name: `.cpp` for the serial host version, `.cu` for everything else."""
+        return self.stem + (".cpp" if self.spec.is_host else ".cu")

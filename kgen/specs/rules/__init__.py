@@ -1,0 +1,49 @@
+"""The rules that tell valid specs from invalid ones, each stated once.
+
+A rule is a function that yields a `Problem` for every way in which a spec breaks it. A problem
+names the values and what to change, and stands for something physically or logically impossible.
+"""
+
+from __future__ import annotations
+
+from kgen.errors import UsageError
+from kgen.specs.rules import accesses  # noqa: F401  (its rules register themselves)
+from kgen.specs.rules.problem import RULES, Problem
+from kgen.specs.rules.shapes import (
+    MAX_DIMENSION,
+    MAX_SHARED_BYTES,
+    problems_for,
+    shared_cache_bytes,
+    static_shared_bytes,
+)
+from kgen.specs.rules.threads import MAX_GRID_BLOCKS, MAX_THREADS_PER_BLOCK, natural_topology
+from kgen.specs.spec import Spec
+
+__all__ = [
+    "MAX_DIMENSION",
+    "MAX_GRID_BLOCKS",
+    "MAX_SHARED_BYTES",
+    "MAX_THREADS_PER_BLOCK",
+    "RULES",
+    "Problem",
+    "natural_topology",
+    "problems",
+    "problems_for",
+    "require_valid",
+    "shared_cache_bytes",
+    "static_shared_bytes",
+]
+
+
+def problems(spec: Spec) -> list[Problem]:
+    """Return every rule that the spec breaks; none means that the spec is valid."""
+    return [problem for check in RULES for problem in check(spec)]
+
+
+def require_valid(spec: Spec, rows: int | None = None, cols: int | None = None) -> None:
+    """Raise UsageError with the sentence of every rule that the spec (on the shape) breaks."""
+    found = problems(spec)
+    if not found and rows is not None and cols is not None:
+        found = problems_for(spec, rows, cols)
+    if found:
+        raise UsageError("; ".join(dict.fromkeys(problem.message for problem in found)))

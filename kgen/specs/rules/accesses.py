@@ -1,0 +1,100 @@
+"""Rules on how a row is read: vectors, prefetching, tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kgen.specs.rules.problem import Problem, rule
+from kgen.specs.spec import Exp, Spec, Unaligned, VecScans
+
+
+@rule
+def vectors_are_machine_words(spec: Spec) -> Iterator[Problem]:
+    """The machine loads 1, 2 or 4 floats at once."""
+    if spec.vec_size not in (1, 2, 4):
+        yield Problem(
+            ("vec_size",),
+            f"vec={spec.vec_size}: the machine accesses 1, 2 or 4 floats at once; "
+            f"use vec={2 if spec.vec_size == 3 else 4} or vec=4",
+        )
+    elif (spec.vec_size == 1) != (spec.vec_scans is VecScans.NONE):
+        fix = "vec_scans=none" if spec.vec_size == 1 else "vec_scans=both"
+        yield Problem(
+            ("vec_size", "vec_scans"),
+            f"vec={spec.vec_size} with vec_scans={spec.vec_scans}: vector accesses are used where "
+            f"vec_scans says, and only there; use {fix} or vec={4 if spec.vec_size == 1 else 1}",
+        )
+
+
+@rule
+def unaligned_needs_vectors(spec: Spec) -> Iterator[Problem]:
+    """Scalar accesses are always aligned."""
+    if spec.vec_size == 1 and spec.unaligned is not Unaligned.SCALAR_ROW:
+        yield Problem(
+            ("unaligned", "vec_size"),
+            f"unaligned={spec.unaligned} with vec=1: single floats are always aligned; "
+            "leave unaligned out or use vec=4",
+        )
+
+
+@rule
+def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
+    """Prefetching overlaps a global vector load of the writing scan with its arithmetic."""
+    if not spec.prefetch:
+        return
+    if not spec.vec_second:
+        yield Problem(
+            ("prefetch", "vec_scans"),
+            f"prefetch with vec_scans={spec.vec_scans}: the writing scan loads no vectors; "
+            "use vec=4,vec_scans=both",
+        )
+    elif spec.in_registers or spec.in_shared:
+        yield Problem(
+            ("prefetch", "cache"),
+            f"prefetch with cache={spec.cache}: the writing scan reads nothing from global memory; "
+            "use cache=none or prefetch=false",
+        )
+
+
+@rule
+def tiles_have_a_use(spec: Spec) -> Iterator[Problem]:
+    """tile_size belongs to tile-wise updates and to rows shared by several blocks."""
+    tile = spec.tile_size
+    if tile is None:
+        return
+    if not spec.uses_tiles:
+        yield Problem(
+            ("tile_size", "update", "row_map"),
+            f"tile={tile} with update={spec.update} and row_map={spec.row_map}: nothing goes by "
+            "tiles; use update=online_tile or row_map=grid, or leave tile out",
+        )
+    elif tile < 1 or (spec.vec_size in (2, 4) and tile % spec.vec_size):
+        yield Problem(
+            ("tile_size", "vec_size"),
+            f"tile={tile} with vec={spec.vec_size}: a tile is a positive multiple of the vector; "
+            f"use tile={max(-(-tile // spec.vec_size), 1) * spec.vec_size}",
+        )
+
+
+@rule
+def host_has_no_device(spec: Spec) -> Iterator[Problem]:
+    """Plain C++ has no vector types, caches or intrinsics of the device."""
+    if not spec.is_host:
+        return
+    if spec.in_registers or spec.in_shared:
+        yield Problem(
+            ("cache", "row_map"),
+            f"cache={spec.cache} with row_map=host: the host has no register file or shared memory "
+            "to place a row in; use cache=none or cache=exps_output",
+        )
+    if spec.vec_size != 1:
+        yield Problem(
+            ("vec_size", "row_map"),
+            f"vec={spec.vec_size} with row_map=host: plain C++ has no float{spec.vec_size}; "
+            "use vec=1",
+        )
+    if spec.exp is Exp.FAST:
+        yield Problem(
+            ("exp", "row_map"),
+            "exp=__expf with row_map=host: __expf is an instruction of the GPU; use exp=expf",
+        )

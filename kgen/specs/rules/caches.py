@@ -1,0 +1,108 @@
+"""Rules on what is kept between the scans: what can be kept, where, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kgen.specs.rules.problem import Problem, rule
+from kgen.specs.spec import Cache, Merge, RowMap, Spec, Trip, VecScans
+
+MAX_REGISTERS_PER_THREAD = 255
+REGISTERS_PER_SM = 65536
+# Addresses, loop state and the reduction need registers beside the cache itself.
+OTHER_REGISTERS = 16
+
+
+@rule
+def online_keeps_inputs(spec: Spec) -> Iterator[Problem]:
+    """Exponentials of an online scan refer to a maximum that still changes."""
+    if spec.is_online and spec.keeps_exps:
+        other = "inputs_registers" if spec.in_registers else "none"
+        yield Problem(
+            ("cache", "update"),
+            f"cache={spec.cache} with update={spec.update}: an online scan has no exponentials to "
+            "keep, since the maximum that they refer to changes until the row's end; "
+            f"use cache={other} or update=three_pass",
+        )
+
+
+@rule
+def parked_pairs_keep_their_thread(spec: Spec) -> Iterator[Problem]:
+    """Exponentials parked against a thread's own maximum are rescaled by that thread."""
+    parked_pairs = spec.merge is Merge.PAIRED and spec.cache is Cache.EXPS_OUTPUT
+    if parked_pairs and spec.vec_scans in (VecScans.FIRST, VecScans.SECOND):
+        yield Problem(
+            ("vec_scans", "merge", "cache"),
+            f"vec_scans={spec.vec_scans} with merge=paired and cache=exps_output: the writing scan "
+            "meets exponentials of other threads and does not know the maxima they refer to; "
+            "use vec_scans=both or merge=separate",
+        )
+    if parked_pairs and spec.row_map is RowMap.GRID:
+        yield Problem(
+            ("merge", "cache", "row_map"),
+            "merge=paired with cache=exps_output and row_map=grid: exponentials are parked against "
+            "a thread's own maximum, which the writing kernel no longer has; use merge=separate",
+        )
+
+
+@rule
+def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
+    """Registers and shared memory end with the kernel."""
+    if spec.row_map is RowMap.GRID and (spec.in_registers or spec.in_shared):
+        yield Problem(
+            ("cache", "row_map"),
+            f"cache={spec.cache} with row_map=grid: registers and shared memory do not outlive a "
+            "kernel, and a row needs several; use cache=none or cache=exps_output",
+        )
+
+
+@rule
+def items_need_a_register_cache(spec: Spec) -> Iterator[Problem]:
+    """items_per_thread and trip describe the register cache."""
+    items = spec.items_per_thread
+    if not spec.in_registers and items is not None:
+        yield Problem(
+            ("items_per_thread", "cache"),
+            f"items={items} with cache={spec.cache}: items are what a thread keeps in registers; "
+            "use cache=inputs_registers or leave items out",
+        )
+    if not spec.in_registers and spec.trip is Trip.RUNTIME:
+        yield Problem(
+            ("trip", "cache"),
+            f"trip=runtime with cache={spec.cache}: only loops over a register cache have a trip "
+            "count to choose; use cache=inputs_registers or trip=static",
+        )
+    least = 0 if spec.vec_size > 1 else 1
+    if spec.in_registers and items is not None and items < least:
+        yield Problem(
+            ("items_per_thread",),
+            f"items={items} with vec={spec.vec_size} holds no element; use items={max(least, 1)}",
+        )
+
+
+@rule
+def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
+    """Values kept in registers must fit the register file."""
+    limit, slots = register_limit(spec), 0
+    if spec.in_registers and spec.items_per_thread is not None:
+        axes, slots = ("items_per_thread", "threads_per_block", "min_blocks_per_sm"), spec.slots
+    elif spec.is_tiled and not spec.in_registers:
+        axes, slots = ("tile_size", "threads_per_block", "min_blocks_per_sm"), spec.tile_slots
+    if slots > limit:
+        what = (
+            f"tile={spec.tile_cols}" if axes[0] == "tile_size" else f"items={spec.items_per_thread}"
+        )
+        yield Problem(
+            axes,
+            f"{what} x vec={spec.vec_size} keeps {slots} values a thread, and with "
+            f"threads={spec.threads_per_block} a thread has registers for {max(limit, 0)}; "
+            "use fewer of them a thread, or cache=none",
+        )
+
+
+def register_limit(spec: Spec) -> int:
+    """Return how many values a thread can keep in registers, launch bounds included."""
+    resident = max(spec.threads_per_block, 1) * (spec.min_blocks_per_sm or 1)
+    # A warp's registers are handed out in units of 8 a thread.
+    share = REGISTERS_PER_SM // resident // 8 * 8 if resident else 0
+    return min(MAX_REGISTERS_PER_THREAD, share) - OTHER_REGISTERS

@@ -1,0 +1,134 @@
+"""Rules on the shape of the matrix: row lengths, capacities, grids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kgen.specs.rules.caches import values_fit_the_registers
+from kgen.specs.rules.problem import Problem, rule
+from kgen.specs.rules.threads import MAX_GRID_BLOCKS, MAX_THREADS_PER_BLOCK
+from kgen.specs.spec import WARP_SIZE, Cache, Merge, RowMap, Spec, Topology
+
+# The most that any supported architecture lets one block have (sm_90).
+MAX_SHARED_BYTES = 232_448
+# Loop counters run at most one stride past the row, so this keeps them inside an int.
+MAX_DIMENSION = 2**31 - 2**18
+
+
+@rule
+def static_cols_is_a_length(spec: Spec) -> Iterator[Problem]:
+    """A compile-time row length is a row length, and the cache must cover it."""
+    cols = spec.static_cols
+    if cols is None:
+        return
+    if not 1 <= cols <= MAX_DIMENSION:
+        yield Problem(
+            ("static_cols",), f"static_cols={cols}: use 1 to {MAX_DIMENSION} elements a row"
+        )
+    elif spec.in_registers and spec.vec_size in (1, 2, 4):
+        yield from row_fits_the_registers(spec, cols)
+
+
+def problems_for(spec: Spec, rows: int, cols: int) -> list[Problem]:
+    """Return every reason why a valid spec cannot run on a rows x cols matrix."""
+    found = [
+        Problem((), f"{name}={size}: use 0 to {MAX_DIMENSION}")
+        for name, size in (("rows", rows), ("cols", cols))
+        if not 0 <= size <= MAX_DIMENSION
+    ]
+    if found or rows == 0 or cols == 0:
+        return found
+    if spec.static_cols is not None and spec.static_cols != cols:
+        found.append(
+            Problem(
+                ("static_cols",),
+                f"static_cols={spec.static_cols} was compiled for rows of that length only; "
+                f"use static_cols={cols} or leave it out",
+            )
+        )
+    if spec.in_registers:
+        found += row_fits_the_registers(spec, cols)
+    return found + list(_row_fits_shared(spec, cols)) + list(_grid_fits(spec, rows, cols))
+
+
+def row_fits_the_registers(spec: Spec, cols: int) -> Iterator[Problem]:
+    """A register cache must hold the whole row."""
+    items, threads, vec = spec.items_per_thread, spec.threads_per_block, spec.vec_size
+    needed = spec.items_for(cols)
+    if items is not None and spec.capacity >= cols:
+        return
+    if items is None and not list(values_fit_the_registers(spec.resolve(cols))):
+        return
+    # Items and block size that would do, if any do.
+    ways = []
+    if items is not None:
+        if not list(values_fit_the_registers(spec.replace(items_per_thread=needed))):
+            ways.append(f"items>={needed}")
+        head = f"items={items} x vec={vec} x threads={spec.threads_per_row} covers {spec.capacity}"
+    else:
+        head = f"items=auto would keep {needed} x vec={vec} values in each of threads={threads}"
+    bigger = threads_that_hold(spec, cols)
+    if bigger:
+        ways.append(f"threads>={bigger}")
+    elif not ways:
+        shared = spec.replace(cache=Cache.INPUTS_SHARED, items_per_thread=None)
+        ways.append("cache=none" if list(_row_fits_shared(shared, cols)) else "cache=inputs_shared")
+    yield Problem(
+        ("items_per_thread", "threads_per_block", "cache"),
+        (
+            f"{head} columns; cols={cols} needs {' or '.join(ways)}"
+            if items is not None
+            else f"{head}, more than its registers; cols={cols} needs {' or '.join(ways)}"
+        ),
+    )
+
+
+def threads_that_hold(spec: Spec, cols: int) -> int | None:
+    """Return the least power-of-two block size whose register cache holds the row, if any does."""
+    if spec.threads_per_row != spec.threads_per_block:
+        return None
+    threads = 1 << spec.threads_per_block.bit_length()
+    while threads <= MAX_THREADS_PER_BLOCK:
+        wider = spec.replace(threads_per_block=threads).resolve(cols)
+        if wider.capacity >= cols and not list(values_fit_the_registers(wider)):
+            return threads
+        threads *= 2
+    return None
+
+
+def _row_fits_shared(spec: Spec, cols: int) -> Iterator[Problem]:
+    needed = shared_cache_bytes(spec, cols)
+    if needed > MAX_SHARED_BYTES - static_shared_bytes(spec):
+        yield Problem(
+            ("cache",),
+            f"cache=inputs_shared keeps {spec.rows_per_block} x {cols} floats = {needed} bytes a "
+            f"block, more than the {MAX_SHARED_BYTES} bytes of shared memory that any GPU has; "
+            "use cache=none",
+        )
+
+
+def _grid_fits(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
+    if spec.row_map is RowMap.GRID:
+        blocks = rows * -(-cols // spec.tile_cols)
+        if blocks > MAX_GRID_BLOCKS:
+            yield Problem(
+                ("tile_size",),
+                f"{rows} x {cols} in tiles of {spec.tile_cols} needs {blocks} blocks, more than "
+                f"the {MAX_GRID_BLOCKS} of a grid; use a larger tile",
+            )
+
+
+def shared_cache_bytes(spec: Spec, cols: int) -> int:
+    """Return the dynamic shared memory of a block: its rows' inputs, if they are cached there."""
+    stride = -(-cols // spec.vec_size) * spec.vec_size  # rows start on a vector boundary
+    return spec.rows_per_block * stride * 4 if spec.in_shared else 0
+
+
+def static_shared_bytes(spec: Spec) -> int:
+    """Return the bytes of static shared memory that a block's reductions take."""
+    if spec.topology in (Topology.NONE, Topology.WARP):
+        return 0
+    values = spec.threads_per_block // (1 if spec.topology is Topology.TREE else WARP_SIZE)
+    # Thread 0's walk has an array for the maximum and one for the sum; a pair is twice as large.
+    doubled = spec.merge is Merge.PAIRED or spec.topology is Topology.WARPS_THREAD0
+    return (8 if doubled else 4) * values

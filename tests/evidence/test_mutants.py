@@ -1,0 +1,65 @@
+"""Mistakes that people make in these kernels: each one must be caught by the usual check."""
+
+from dataclasses import replace
+
+import pytest
+
+from kgen.evidence.check import check
+from kgen.sources.render import render
+from kgen.specs.variants import checked
+
+SYNC = "__syncthreads();"
+# what is wrong -> (variant, text in the source, what the mistake makes of it)
+MUTANTS = {
+    "no barrier before the first halving": ("v1", f"{SYNC}  // every thread's value is visible", ";"),
+    "no barrier between halvings": ("v1", f"{SYNC}  // this halving is complete", "; // this"),
+    "no barrier before the first warp reads": ("v2", f"{SYNC}  // every warp's result is visible", ";"),
+    "no barrier before the result is read": ("v5", f"{SYNC}  // the row's result is visible", ";"),
+    "mask halved": ("v8", "WHOLE_WARP = 0xffffffffu", "WHOLE_WARP = 0x0000ffffu"),
+    "first shuffle skipped": ("v5", "offset = WARP_SIZE / 2", "offset = WARP_SIZE / 4"),
+    "broadcast from a lane with a partial result": ("v8", "value.d, 0)", "value.d, 31)"),
+    "tail skipped": ("v6_double", "c = tail + threadIdx.x", "c = cols + threadIdx.x"),
+    "last group skipped": ("v6", "g < cols / VEC_SIZE;", "g < cols / VEC_SIZE - 1;"),
+    "thread index scaled twice": ("v6", "[g];", "[g * VEC_SIZE];"),
+    "column bound one too many": ("v2", "c < cols", "c <= cols"),
+    "maximum starts at zero": ("v1", "float m = -FLT_MAX;", "float m = 0.0f;"),
+    "idle lanes contribute zero": ("v2", "return -FLT_MAX;", "return 0.0f;"),
+    "empty state at minus infinity": ("v8", "return {-FLT_MAX, 0.0f};", "return {-INFINITY, 0.0f};"),
+    "rescale dropped on merging": ("v5", "a.d * expf(a.m - m)", "a.d"),
+    "rescale dropped in the update": ("v4", "state.d * expf(state.m - m)", "state.d"),
+    "rescale dropped between tiles": ("t2", "state.d * expf(state.m - m)", "state.d"),
+    "plus infinity forgotten": ("v5:topology=tree,threads=1", "if (state.m == INFINITY)", "if (false)"),
+    "stale output kept": ("v3", "if (c < cols) y[c]", "if (c < cols - 1) y[c]"),
+    "only the first thread normalises with the row's sum": ("v1", "value = partial[0];", ""),
+    "alignment ignored": ("v9", "% sizeof(float4) == 0", "% sizeof(float) == 0"),
+    "rows share a warp's result": ("v8", "threadIdx.x / WARP_SIZE;\n    if", "threadIdx.x / 64;\n    if"),
+    "atomic maximum of raw bits": ("t1", "? ~bits : bits | 0x80000000u", "? bits : bits"),
+    "items one short": ("v7:items=1", "i < ITEMS_PER_THREAD", "i < ITEMS_PER_THREAD - 1"),
+    "the warp past the end stays": ("v8", "if (row >= rows) return;", "if (row > rows) return;"),
+    "prefetch of the same group": ("v6_fetch", "load_group(x, g + THREADS_PER_BLOCK)", "load_group(x, g)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("variant", "old", "new"), MUTANTS.values(), ids=MUTANTS)
+def test_a_mutant_is_caught(variant: str, old: str, new: str) -> None:
+    source = render(checked(variant).resolve(257))
+    assert old in source.text
+    mutant = replace(source, text=source.text.replace(old, new))
+    shapes = [(45, cols) for cols in (3, 33, 257, 1000, 1027, 2500)]
+    verdicts = check(mutant, shapes=_that_fit(source, shapes))
+    assert not all(row.ok for row in verdicts)
+
+
+@pytest.mark.parametrize("variant", sorted({variant for variant, _, _ in MUTANTS.values()}))
+def test_the_unchanged_source_passes(variant: str) -> None:
+    source = render(checked(variant).resolve(257))
+    shapes = [(45, cols) for cols in (3, 33, 257, 1000, 1027, 2500)]
+    assert [
+        row.reason for row in check(source, shapes=_that_fit(source, shapes)) if not row.ok
+    ] == []
+
+
+def _that_fit(source, shapes):  # type: ignore[no-untyped-def]
+    from kgen.specs.rules import problems_for
+
+    return [shape for shape in shapes if not problems_for(source.spec, *shape)]

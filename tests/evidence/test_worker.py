@@ -1,0 +1,79 @@
+import os
+import signal
+import time
+from functools import partial
+
+import pytest
+
+from kgen.errors import UsageError
+from kgen.evidence.worker import Worker, WorkerLost
+
+PATIENCE_S = 60
+
+
+def act(item, base=0):
+    match item:
+        case "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "exit":
+            os._exit(7)
+        case "hang":
+            time.sleep(600)
+        case "refuse":
+            raise UsageError("not this one")
+        case "stumble":
+            raise ZeroDivisionError("by nothing")
+    return base + item, os.getpid()
+
+
+@pytest.fixture
+def worker():
+    with Worker(partial(act, base=100)) as worker:
+        yield worker
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_works_through_items_in_one_other_process(worker):
+    (first, pid), (second, same_pid) = worker.apply(1, PATIENCE_S), worker.apply(2, PATIENCE_S)
+    assert (first, second) == (101, 102)
+    assert pid == same_pid != os.getpid()
+
+
+def test_raises_the_errors_of_the_function_and_lives_on(worker):
+    _, pid = worker.apply(1, PATIENCE_S)
+    with pytest.raises(UsageError, match="not this one"):
+        worker.apply("refuse", PATIENCE_S)
+    with pytest.raises(WorkerLost, match="unexpected ZeroDivisionError: by nothing"):
+        worker.apply("stumble", PATIENCE_S)
+    assert not is_running(pid)
+
+
+@pytest.mark.parametrize(
+    "item, timeout_s, words",
+    [
+        ("crash", PATIENCE_S, "died of SIGSEGV"),
+        ("exit", PATIENCE_S, "exit code 7"),
+        ("hang", 0.2, "no result within 0.2 s"),
+    ],
+)
+def test_is_replaced_when_it_is_lost(worker, item, timeout_s, words):
+    _, pid = worker.apply(1, PATIENCE_S)
+    with pytest.raises(WorkerLost, match=words):
+        worker.apply(item, timeout_s)
+    assert not is_running(pid)
+    value, other_pid = worker.apply(1, PATIENCE_S)
+    assert value == 101 and other_pid != pid
+
+
+def test_stops_its_process_at_the_end():
+    with Worker(act) as worker:
+        _, pid = worker.apply(1, PATIENCE_S)
+    assert not is_running(pid)
+    worker.discard()

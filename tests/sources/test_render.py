@@ -1,0 +1,170 @@
+"""Generated sources: stable to the byte, readable, and showing every choice that was made."""
+
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+
+from kgen.errors import UsageError
+from kgen.sources.edited import read_source
+from kgen.sources.render import MAX_LINE, render
+from kgen.specs.spec import AXES, Spec
+from kgen.specs.variants import checked
+from kgen.specs.versions import VERSIONS
+from tests.strategies import CHOICES, valid_specs
+
+GENERATED = Path(__file__).parents[2] / "generated"
+
+# (axis, value) -> a variant that has it, and what its source must show.
+MARKS = {
+    ("row_map", "host"): ("cpu", r"for \(int row = 0; row < rows; \+\+row\)"),
+    ("row_map", "thread"): ("k1", r"row = blockIdx.x \* THREADS_PER_BLOCK \+ threadIdx.x;"),
+    ("row_map", "warp"): ("v8", r"a warp past the last row leaves as a whole"),
+    ("row_map", "block"): ("v1", r"const int row = blockIdx.x;"),
+    ("row_map", "grid_stride"): ("v9", r"row = blockIdx.x; row < rows; row \+= gridDim.x"),
+    ("row_map", "grid"): ("t1", r"row = blockIdx.x / tiles_per_row;"),
+    ("topology", "none"): ("k1", r"row_max = thread_max\("),
+    ("topology", "tree"): ("v1", r"half = THREADS_PER_BLOCK / 2"),
+    ("topology", "warp"): ("k3", r"return from_lane0\(warp_reduce<Op>\(value\)\)"),
+    ("topology", "warps_thread0"): ("k4", r"if \(threadIdx.x == 0\) \{\n        for \(int warp = 1"),
+    ("topology", "two_level"): ("v2", r"if \(warp == 0\) \{\n        value = warp_reduce"),
+    ("merge", "separate"): ("v4", r"row_reduce<Max>\(thread_state.m\)"),
+    ("merge", "paired"): ("v5", r"row_reduce<Merge>\(thread_state\)"),
+    ("update", "three_pass"): ("v1", r"row_reduce<Sum>\(thread_sum\(x_row, cols, row_max\)\)"),
+    ("update", "online"): ("v4", r"state.d = state.d \* expf\(state.m - m\) \+ expf\(x - m\);"),
+    ("update", "online_shared"): ("v5", r"expf\(-fabsf\(x - state.m\)\)"),
+    ("update", "online_branch"): ("v5:update=online_branch", r"if \(x > state.m\) \{"),
+    ("update", "online_tile"): ("t2", r"start < cols; start \+= TILE_SIZE"),
+    ("cache", "none"): ("v1", r"y\[c\] = expf\(x\[c\] - row_max\)"),
+    ("cache", "inputs_registers"): ("v7", r"values\[k\] = expf\(values\[k\] - row_max\)"),
+    ("cache", "exps_registers"): ("v3", r"values\[k\] = values\[k\] \* inverse_sum"),
+    ("cache", "exps_output"): ("k2", r"y\[c\] = y\[c\] / row_sum;"),
+    ("cache", "inputs_shared"): ("v5:cache=shared", r"x_cache\[c\] = v;"),
+    ("vec_size", 1): ("v5", r"update\(state, x\[c\]\);"),
+    ("vec_size", 2): ("v5:vec=2", r"const float2 v = load_group\(x, g\);"),
+    ("vec_size", 4): ("v6", r"const float4 v = load_group\(x, g\);"),
+    ("vec_scans", "none"): ("v5", r"scan_row\(x_row, cols\)"),
+    ("vec_scans", "first"): ("v6", r"scan_row\(x_row, cols, is_aligned\)"),
+    ("vec_scans", "second"): ("v6:vec_scans=second", r"write_row\(x_row, y_row, cols, is_aligned"),
+    ("vec_scans", "both"): ("v6_double", r"is_vec_aligned\(x_row\) && is_vec_aligned\(y_row\)"),
+    ("unaligned", "scalar_row"): ("v6", r"if \(is_aligned\) \{"),
+    ("unaligned", "scalar_groups"): ("v7", r"load_group\(x, g, is_aligned\)"),
+    ("prefetch", True): ("v6_fetch", r"next = load_group\(x, g \+ THREADS_PER_BLOCK\)"),
+    ("prefetch", False): ("v6_double", r"float4 v = load_group\(x, g\);"),
+    ("items_per_thread", 3): ("v7:items=3", r"ITEMS_PER_THREAD = 3;"),
+    ("trip", "static"): ("v3", r"#pragma unroll\n    for \(int i = 0; i < ITEMS_PER_THREAD; \+\+i\)"),
+    ("trip", "runtime"): ("v3:trip=runtime", r"for \(int k = 0; k < used; \+\+k\)"),
+    ("tile_size", 96): ("t2:tile=96", r"TILE_SIZE = 96;"),
+    ("threads_per_block", 64): ("v5:threads=64", r"THREADS_PER_BLOCK = 64;"),
+    ("grid_blocks", 3): ("v9:grid=3", r"grid = min\(rows, 3\)"),
+    ("min_blocks_per_sm", 2): ("v5:min_blocks=2", r"__launch_bounds__\(THREADS_PER_BLOCK, 2\)"),
+    ("exp", "expf"): ("v1", r"d \+= expf\("),
+    ("exp", "__expf"): ("v1:exp=__expf", r"d \+= __expf\("),
+    ("exp", "exp2"): ("v1:exp=exp2", r"d \+= exp_as_exp2\("),
+    ("normalize", "divide"): ("k1", r"/ row_sum;"),
+    ("normalize", "reciprocal"): ("v1", r"\* inverse_sum;"),
+    ("static_cols", 257): ("v5:static_cols=257", r"constexpr int COLS = 257;"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("choice", "shown"), MARKS.items(), ids=[f"{a}={v}" for a, v in MARKS])
+def test_a_choice_is_rendered(choice: tuple[str, object], shown: tuple[str, str]) -> None:
+    axis, value = choice
+    variant, mark = shown
+    source = render(checked(variant))
+    assert getattr(source.spec, axis) == value
+    assert re.search(mark, source.text)
+    others = [v for (a, v), (_, m) in MARKS.items() if a == axis and v != value and m == mark]
+    assert not others, "the mark does not tell this choice from the others"
+
+
+def test_every_axis_and_choice_has_a_mark() -> None:
+    assert {axis for axis, _ in MARKS} == set(AXES)
+    for axis, kind in Spec.__annotations__.items():
+        listed = [value for a, value in MARKS if a == axis]
+        if axis in ("row_map", "topology", "merge", "update", "cache", "vec_scans", "exp"):
+            assert len(listed) == len(list(type(getattr(VERSIONS["v1"].spec, axis)))), kind
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_golden_files(name: str) -> None:
+    source = render(VERSIONS[name].spec)
+    assert (GENERATED / source.filename).read_bytes() == source.text.encode()
+
+
+@settings(max_examples=150, deadline=None)
+@given(valid_specs())
+def test_any_source_is_tidy_and_reads_back(spec: Spec) -> None:
+    source = render(spec.resolve(257))
+    code = source.text.split("\n\n#include", 1)[1]
+    assert "\n\n\n" not in code and not re.search(r"[ \t]\n", source.text)
+    assert [line for line in code.splitlines() if len(line) > MAX_LINE] == []
+    assert "{%" not in code and "{{" not in code
+    assert source.text.endswith("}\n")
+
+
+@settings(max_examples=50, deadline=None)
+@given(valid_specs())
+def test_the_header_names_the_spec(spec: Spec) -> None:
+    source = render(spec.resolve(257))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / source.filename
+        path.write_text(source.text, encoding="utf-8")
+        again = read_source(path)
+    assert (again.spec, again.stem, again.kernels) == (source.spec, source.stem, source.kernels)
+
+
+def test_header_says_what_a_reader_needs() -> None:
+    header = render(checked("v6")).text.split("#include")[0]
+    for words in (
+        "softmax_v6: one block per row",
+        "parent    v5: vec 1 -> 4, vec_scans none -> first",
+        "requires  rows >= 1, 1 <= cols",
+        "launch    grid = rows, block = 256",
+        "rebuild   kgen build --variant v6",
+    ):
+        assert words in header
+    assert "v7: items 4 -> 2" in render(checked("v7:items=2")).text
+    assert "barrier" in render(checked("c1")).text.split("#include")[0]
+
+
+def test_auto_items_that_cannot_cover_the_default_length_say_so() -> None:
+    with pytest.raises(UsageError, match="cols=4096 needs"):
+        render(checked("k1:cache=registers"))
+    assert render(checked("k1:cache=registers,items=8")).spec.items_per_thread == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("int main() {}\n", "has no kgen header"),
+        (
+            "// softmax_v1: x\n// variant   v1\n// spec      row_map=block\n// parent    none\n",
+            "lacks",
+        ),
+        (
+            "// softmax_v1: x\n// variant   v1\n// spec      colour=red\n// parent    none\n",
+            "'colour'",
+        ),
+        ("// softmax_v1: x\n// variant   v99\n// spec      \n// parent    none\n", "lacks"),
+    ],
+)
+def test_files_without_a_usable_header(text: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.cu"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=sentence):
+        read_source(path)
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        read_source(tmp_path / "none.cu")
+    (tmp_path / "bytes.cu").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        read_source(tmp_path / "bytes.cu")
+
+
+def test_choices_of_the_strategy_cover_every_axis() -> None:
+    assert set(CHOICES) == set(AXES)

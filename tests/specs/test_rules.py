@@ -1,0 +1,179 @@
+"""Every refusal: what it says, which values it names, what it tells the user to change."""
+
+import pytest
+from hypothesis import given
+
+from kgen.errors import UsageError
+from kgen.specs.explain import explain
+from kgen.specs.rules import RULES, problems, problems_for, require_valid
+from kgen.specs.variants import parse
+from tests.strategies import specs
+
+# variant -> (rule, what its sentence must say)
+REFUSED = {
+    "cpu:threads=2": ("threads_fit_a_block", "threads=2 on row_map=host.*use threads=1"),
+    "v1:threads=2048": ("threads_fit_a_block", "threads=2048 is not a block size; use 1 to 1024"),
+    "v1:threads=0": ("threads_fit_a_block", "threads=0 is not a block size"),
+    "v5:threads=48": ("warps_are_whole", "threads=48 with topology=two_level.*threads=32 or 64"),
+    "v5:threads=100": ("warps_are_whole", "threads=100 .*threads=96 or 128"),
+    "k4:threads=180": ("warps_are_whole", "threads=180 with topology=warps_thread0.*160 or 192"),
+    "v8:threads=48": ("warps_are_whole", "threads=48 with row_map=warp.*threads=32 or 64"),
+    "v1:threads=96": ("tree_halves_evenly", "threads=96 with topology=tree.*threads=64.*two_level"),
+    "k3:threads=64": ("topology_fits_row_map", "threads=64: shuffles reach only the 32 lanes"),
+    "k1:topology=tree": ("topology_fits_row_map", "one thread has the whole row"),
+    "v2:topology=none": ("topology_fits_row_map", "256 threads a row: their results never meet"),
+    "v8:topology=two_level": ("topology_fits_row_map", "row_map=warp: a row has one warp"),
+    "k1:merge=paired": ("pairs_have_somewhere_to_meet", "no two threads share a row"),
+    "v5:cache=exps_registers": ("online_keeps_inputs", "use cache=inputs_registers or update=three"),
+    "v4:cache=exps_output": ("online_keeps_inputs", "maximum that they refer to changes"),
+    "k2:merge=paired,vec=4,vec_scans=first": (
+        "parked_pairs_keep_their_thread", "vec_scans=first with merge=paired.*vec_scans=both"
+    ),
+    "t1:merge=paired,cache=exps_output": (
+        "parked_pairs_keep_their_thread", "the writing kernel no longer has"
+    ),
+    "v4:vec=3": ("vectors_are_machine_words", "vec=3: the machine accesses 1, 2 or 4 floats"),
+    "v1:vec_scans=both": ("vectors_are_machine_words", "vec=1 with vec_scans=both.*or vec=4"),
+    "v6:vec_scans=none": ("vectors_are_machine_words", "vec=4 with vec_scans=none.*or vec=1"),
+    "v1:unaligned=scalar_groups": ("unaligned_needs_vectors", "single floats are always aligned"),
+    "v2:prefetch=true": ("prefetch_has_vectors_to_fetch", "vec_scans=none.*use vec=4"),
+    "v6:prefetch=true": ("prefetch_has_vectors_to_fetch", "vec_scans=first: the writing scan loads"),
+    "v7:prefetch=true": ("prefetch_has_vectors_to_fetch", "cache=inputs_registers.*prefetch=false"),
+    "v5:items=4": ("items_need_a_register_cache", "items=4 with cache=none.*leave items out"),
+    "v5:trip=runtime": ("items_need_a_register_cache", "trip=runtime with cache=none"),
+    "v3:items=0": ("items_need_a_register_cache", "items=0 with vec=1 holds no element"),
+    "v3:items=300": ("values_fit_the_registers", "items=300 x vec=1 keeps 300 values a thread"),
+    "v3:items=64,threads=1024": ("values_fit_the_registers", "threads=1024.* registers for 48"),
+    "t2:tile=100000": ("values_fit_the_registers", "tile=100000 x vec=1 keeps 782 values"),
+    "v5:tile=1024": ("tiles_have_a_use", "tile=1024 with update=online_shared.*leave tile out"),
+    "t2:vec=4,tile=1022": ("tiles_have_a_use", "tile=1022 with vec=4.*use tile=1024"),
+    "v5:grid=4": ("grid_belongs_to_grid_stride", "grid=4 with row_map=block"),
+    "v9:grid=0": ("grid_belongs_to_grid_stride", "grid=0: use 1 to"),
+    "v5:min_blocks=9": ("blocks_fit_an_sm", "min_blocks=9 with threads=256.*min_blocks=8 or less"),
+    "cpu:min_blocks=1": ("blocks_fit_an_sm", "row_map=host: there are no blocks"),
+    "t1:cache=registers": ("kernels_share_no_registers", "do not outlive a kernel"),
+    "t1:cache=shared": ("kernels_share_no_registers", "use cache=none or cache=exps_output"),
+    "cpu:cache=shared": ("host_has_no_device", "no register file or shared memory"),
+    "cpu:vec=4": ("host_has_no_device", "plain C.. has no float4; use vec=1"),
+    "cpu:exp=__expf": ("host_has_no_device", "__expf is an instruction of the GPU"),
+    "v5:static_cols=0": ("static_cols_is_a_length", "static_cols=0: use 1 to"),
+    "v7:items=1,static_cols=4096": ("static_cols_is_a_length", "covers 1027 columns; cols=4096"),
+}  # fmt: skip
+
+# Combinations that must never be refused.
+VALID = [
+    "v8:vec=4,cache=registers",
+    "v2:threads=512",
+    "v9:update=online_shared",
+    "v9:merge=separate",
+    "v1:vec=4",
+    "v2:vec=2,vec_scans=first",
+    "v2:vec=4,vec_scans=second",
+    "k2:vec=4",
+    "k4:vec=2",
+    "v4:vec=4",
+    "v5:vec=2",
+    "v2:cache=registers",
+    "v2:cache=exps_registers",
+    "k4:cache=registers",
+    "k4:cache=exps_registers",
+    "v4:cache=registers",
+    "v5:cache=registers",
+    "v8:cache=registers",
+    "v9:cache=registers",
+    "v8:vec=4",
+    "v4:cache=shared",
+    "k1:update=online",
+    "v5:threads=96",
+    "v5:threads=1024",
+    "t2:threads=96",
+    "k4:threads=64",
+    "v8:update=three_pass,merge=separate",
+    "v8:update=three_pass,merge=separate,cache=exps_registers",
+    "v6:static_cols=257",
+    "v3:static_cols=1000",
+    "v5:exp=__expf",
+    "v5:exp=exp2",
+    "v7:vec=1",
+    "v7:items=0",
+    "v3:trip=runtime",
+    "v7:trip=runtime",
+    "v8:topology=tree",
+    "t1:update=online",
+    "t1:cache=exps_output",
+    "t2:merge=paired",
+    "t2:cache=registers",
+    "cpu:update=online",
+    "v1:update=three_pass,merge=paired",
+    "v5:row_map=thread",
+    "v5:row_map=warp",
+    "v5:row_map=grid",
+    "v5:row_map=grid_stride",
+    "v5:row_map=host",
+    "v3:update=online",
+    "v3:row_map=grid",
+    "k3:row_map=warp",
+    "v9:grid=auto",
+    "v5:min_blocks=8",
+    "v5:normalize=divide",
+]
+
+
+@pytest.mark.parametrize(("variant", "expected"), REFUSED.items(), ids=REFUSED)
+def test_refusal(variant: str, expected: tuple[str, str]) -> None:
+    rule, sentence = expected
+    with pytest.raises(UsageError, match=sentence):
+        require_valid(parse(variant))
+    assert [check.__name__ for check in RULES if list(check(parse(variant)))] == [rule]
+
+
+def test_every_rule_is_shown_to_refuse() -> None:
+    assert {rule for rule, _ in REFUSED.values()} == {check.__name__ for check in RULES}
+
+
+@pytest.mark.parametrize("variant", VALID)
+def test_valid(variant: str) -> None:
+    assert problems(parse(variant)) == []
+
+
+@pytest.mark.parametrize("variant", REFUSED)
+def test_the_nearest_valid_one_is_offered(variant: str) -> None:
+    nearest = explain(parse(variant)).nearest
+    assert nearest is not None
+    assert problems(nearest) == []
+
+
+@given(specs())
+def test_problems_come_with_their_axes_and_a_way_out(spec) -> None:  # type: ignore[no-untyped-def]
+    for problem in problems(spec):
+        assert problem.axes
+        assert "use " in problem.message or "needs " in problem.message
+
+
+@pytest.mark.parametrize(
+    ("variant", "rows", "cols", "sentence"),
+    [
+        (
+            "v7:items=4,threads=128", 1, 4096,
+            "items=4 x vec=4 x threads=128 covers 2051 columns; cols=4096 needs items>=8 or threads>=256",
+        ),
+        ("v3:items=1", 1, 257, "items=1 x vec=1 x threads=256 covers 256 .*items>=2 or threads>=512"),
+        ("v3", 256, 65536, "items=auto would keep 256 x vec=1 values.*needs cache=none"),
+        ("v7", 256, 65536, "items=auto would keep 64 x vec=4 values.*needs cache=none"),
+        ("v5:static_cols=257", 1, 256, "static_cols=257 was compiled for rows of that length only"),
+        ("v5:cache=shared", 1, 60000, "240000 bytes a block, more than the 232448 bytes"),
+        ("t1", 2**20, 2**22, "needs 4294967296 blocks"),
+        ("v1", 1, 2**31, "cols=2147483648: use 0 to"),
+        ("v1", -1, 4, "rows=-1: use 0 to"),
+    ],
+)  # fmt: skip
+def test_shapes_that_do_not_fit(variant: str, rows: int, cols: int, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        require_valid(parse(variant), rows, cols)
+
+
+def test_shapes_at_the_limit_fit() -> None:
+    assert problems_for(parse("v7:items=4"), 1, 4099) == []
+    assert problems_for(parse("v7:items=4"), 1, 4100) != []
+    assert problems_for(parse("v7:items=0"), 9, 3) == []
+    assert problems_for(parse("v3"), 0, 10**6) == []
