@@ -14,7 +14,7 @@
 // launch    grid = rows, block = 512
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k4
-//           (kgen 0.1.0, templates a56d8268)
+//           (kgen 0.1.0, templates e67cd13d)
 
 #include <cfloat>
 #include <cmath>

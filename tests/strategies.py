@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from kgen.specs.rules import problems
+from kgen.specs.rules import problems, problems_for
 from kgen.specs.spec import (
     Cache,
     Exp,
@@ -52,5 +52,9 @@ def specs(draw: st.DrawFn) -> Spec:
 
 
 def valid_specs() -> st.SearchStrategy[Spec]:
-    """Specs that the rules accept."""
-    return specs().filter(lambda spec: not problems(spec))
+    """Specs that the rules accept, and that hold rows of 257 or of 3."""
+    return specs().filter(lambda spec: not problems(spec) and _holds_a_row(spec))
+
+
+def _holds_a_row(spec: Spec) -> bool:
+    return any(not problems_for(spec, 1, spec.static_cols or cols) for cols in (257, 3))

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from kgen.errors import MissingTool
 
-# A NaN that no arithmetic produces: reads of it show in the output, writes to it in the guard.
-GUARD_WORD = np.uint32(0x7FC0BEEF)
+# NaNs that no arithmetic produces: reads of one show in the output, writes to one in the guard.
+# There are two, since a kernel that computes on past both matrices copies one guard to the other.
+READ_ONLY_GUARD = np.uint32(0x7FC0BEEF)
+WRITABLE_GUARD = np.uint32(0x7FC0F00D)
 _WORD_BYTES = 4
 _PAGE_BYTES = mmap.ALLOCATIONGRANULARITY
 _MIN_GUARD_BYTES = 4096
@@ -35,6 +37,11 @@ class Region:
     size: int
     length: int
     is_writable: bool
+
+    @property
+    def guard_word(self) -> np.uint32:
+        """The NaN that fills the guard."""
+        return WRITABLE_GUARD if self.is_writable else READ_ONLY_GUARD
 
     @property
     def guard_start(self) -> int:
@@ -67,7 +74,7 @@ class Buffers:
         self._bytes = np.memmap(self._file, np.uint8, "r+", shape=(self._end,))
         for region in self._regions:
             for guard in self._guards(region):
-                guard[:] = GUARD_WORD
+                guard[:] = region.guard_word
         return self
 
     def __exit__(
@@ -94,7 +101,7 @@ class Buffers:
     def first_overwritten(self, region: Region) -> int | None:
         """Return the first changed guard byte, counted from the data's begin, or None."""
         for guard, begin in zip(self._guards(region), (0, region.guard_start), strict=True):
-            changed = np.flatnonzero(guard != GUARD_WORD)
+            changed = np.flatnonzero(guard != region.guard_word)
             if changed.size:
                 return begin - region.start + int(changed[0]) * _WORD_BYTES
         return None

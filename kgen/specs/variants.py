@@ -152,6 +152,8 @@ def spelling(spec: Spec) -> str:
     """Write a spec as the shortest variant that reads back as the same spec."""
     base = find_version(spec.version).spec
     changes = {axis: new for axis, (_, new) in differences(base, spec).items()}
+    # An axis that would follow the others away from its value in the version is named too.
+    changes |= {axis: new for axis, (_, new) in differences(apply(base, changes), spec).items()}
     for axis in list(changes):
         shorter = {name: value for name, value in changes.items() if name != axis}
         if apply(base, shorter) == spec:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +14,17 @@ import pytest
 from numpy.typing import NDArray
 
 from kgen import cpu
+from kgen.cpu.faults import Report
+from kgen.cpu.faults import fault_of as describe_fault
+from kgen.cpu.process import Outcome
 from kgen.errors import KernelFault
+from kgen.launch import Launch, LaunchPlan
+from kgen.sources.source import Source
 
 from .conftest import marked_line
 
 RunKernel = Callable[..., NDArray[np.float32]]
+MakeSource = Callable[..., Source]
 
 KERNEL = """
 extern "C" __global__ void k(const float* x, float* y, int rows, int cols) {
@@ -43,13 +51,16 @@ def fault_of(run_kernel: RunKernel, body: str, block: int = 64, **options: objec
 
 
 @pytest.mark.parametrize("schedule", cpu.SCHEDULES)
-def test_barrier_that_a_thread_skips_by_returning(run_kernel: RunKernel, schedule: str) -> None:
+@pytest.mark.parametrize("thread", [0, 5, 63])
+def test_barrier_that_a_thread_skips_by_returning(
+    run_kernel: RunKernel, thread: int, schedule: str
+) -> None:
     body = """
-    if (threadIdx.x == 5) return;
+    if (threadIdx.x == THREAD) return;
     __syncthreads();  // here
     """
-    message = fault_of(run_kernel, body, schedule=schedule)
-    assert "__syncthreads is not reached by all 64 threads: thread 5 has returned" in message
+    message = fault_of(run_kernel, body.replace("THREAD", str(thread)), schedule=schedule)
+    assert f"__syncthreads is not reached by all 64 threads: thread {thread} has" in message
 
 
 @pytest.mark.parametrize("schedule", cpu.SCHEDULES)
@@ -232,11 +243,33 @@ def test_writes_behind_the_dynamic_shared_memory(run_kernel: RunKernel) -> None:
         run_kernel(text, args=("rows",), shared_bytes=252)
 
 
-def test_the_lowest_faulty_block_is_reported_from_any_worker(run_kernel: RunKernel) -> None:
+def test_a_fault_on_any_worker_is_reported(run_kernel: RunKernel) -> None:
     text = kernel("if (blockIdx.x >= 301 && lane == 2) __syncwarp(1u);")
     for _ in range(5):
         with pytest.raises(KernelFault, match="block 301, thread 2: "):
             run_kernel(text, grid=1000)
+
+
+def test_of_several_reports_the_lowest_block_counts(make_source: MakeSource) -> None:
+    reports = [Report("k", block, 0, "kernel.cu", 9, 0, "wrong") for block in (4, 2, 3)]
+    lines = "\n".join(["printed", *(json.dumps(asdict(report)) for report in reports)])
+    plan = LaunchPlan(1, 1, (Launch("k", 5, 32, 0, ()),))
+    fault = describe_fault(make_source("", "k"), plan, Path(), Outcome(3, lines, False), 1.0)
+    assert str(fault) == "kernel.cu:9: kernel k, block 2, thread 0: wrong"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (Outcome(-9, "", False), "ended the CPU executor with exit code -9"),
+        (Outcome(-9, "", True), "killed at its time limit of 1 s"),
+        (Outcome(2, "the job ends early\n", False), "the job ends early"),
+    ],
+)
+def test_an_end_without_a_report(make_source: MakeSource, outcome: Outcome, words: str) -> None:
+    plan = LaunchPlan(1, 1, (Launch("k", 5, 32, 0, ()),))
+    fault = describe_fault(make_source("", "k"), plan, Path(), outcome, 1.0)
+    assert str(fault) == f"kernel.cu: kernel k: {words}"
 
 
 def test_the_users_path_is_named(run_kernel: RunKernel, tmp_path: Path) -> None:
