@@ -14,7 +14,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v3
-//           (kgen 0.1.0, templates e67cd13d)
+//           (kgen 0.1.0, templates c8572b1b)
 
 #include <cfloat>
 #include <cmath>
@@ -142,9 +142,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     const size_t row_start = static_cast<size_t>(row) * cols;
     const float* x_row = x + row_start;
     float* y_row = y + row_start;
-
     float values[ITEMS_PER_THREAD];
     load_values(values, x_row, cols);
+
     // Pass 1: the row's maximum. Pass 2: its sum of exponentials, each of them kept.
     const float row_max = row_reduce<Max>(thread_max(values));
     const float row_sum = row_reduce<Sum>(thread_sum(values, row_max));

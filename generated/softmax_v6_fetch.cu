@@ -15,7 +15,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v6_fetch
-//           (kgen 0.1.0, templates e67cd13d)
+//           (kgen 0.1.0, templates c8572b1b)
 
 #include <cfloat>
 #include <cmath>
@@ -170,8 +170,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     const size_t row_start = static_cast<size_t>(row) * cols;
     const float* x_row = x + row_start;
     float* y_row = y + row_start;
-
     const bool is_aligned = is_vec_aligned(x_row) && is_vec_aligned(y_row);
+
     // Scan 1: maximum and sum of the row.
     const State thread_state = scan_row(x_row, cols, is_aligned);
     const State row_state = row_reduce<Merge>(thread_state);

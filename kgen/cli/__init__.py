@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and an exit code."""
     from kgen.cli.app import app
-    from kgen.errors import KgenError
+    from kgen.errors import KgenError, MissingTool
 
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # while a failure to write can still be told
     except KgenError as error:
-        print(f"kgen: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output has gone; nothing is left to tell it.
+        _fail(error, error.exit_code)
+    except (MemoryError, OSError) as error:
+        # What is still buffered has nowhere to go, and Python would try again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        if isinstance(error, BrokenPipeError):  # the reader has gone; Typer ends so, too
+            sys.exit(1)
+        _fail(error, MissingTool.exit_code)
+
+
+def _fail(error: Exception, exit_code: int) -> NoReturn:
+    print(f"kgen: {error}", file=sys.stderr)
+    sys.exit(exit_code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,11 +112,14 @@ def _finish(
     from kgen.specs.spec import DEFAULT_COLS
 
     try:
-        rows = _compile(sources, arch.split(","), options, cols or DEFAULT_COLS)
+        archs = [name.strip() for name in arch.split(",")]
+        rows = _compile(sources, archs, options, cols or DEFAULT_COLS)
         note = ""
     except MissingTool as missing:
         rows, note = {}, f"not compiled: {missing}"
     if json:
+        if note:
+            print(note, file=sys.stderr)
         built = [_as_json(*pair, rows) for pair in zip(sources, paths, strict=False)]
         print_json(built if len(built) > 1 else built[0])
         return
@@ -142,7 +146,7 @@ def _compile(
             if isinstance(binary, CheckFailed):
                 raise binary
             if binary.log:
-                print(binary.log)
+                print(binary.log, file=sys.stderr)
             for row in report(source, binary, cols):
                 reports.setdefault(row.kernel, {})[arch] = row
     return reports

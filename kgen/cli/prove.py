@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,16 +73,19 @@ def run(
 
 
 def _load(path: Path) -> NDArray[np.float32]:
-    """Read a .npy. Raises UsageError when it cannot be read as an array of numbers."""
+    """Read a .npy. Raises UsageError when it cannot be read as an array of float32."""
+    from tokenize import TokenError
+
     import numpy as np
 
     try:
-        loaded: Any = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        with path.open("rb") as file:
+            if file.peek(2).startswith(b"PK"):
+                raise UsageError(f"{path} is an archive; give one array saved by numpy.save")
+            loaded: NDArray[Any] = np.lib.format.read_array(file)
+    except (OSError, ValueError, TokenError) as error:  # NumPy lets its tokenizer's out
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(f"{path} cannot be read as a .npy array: {reason}") from None
-    if not isinstance(loaded, np.ndarray):
-        raise UsageError(f"{path} is an archive of arrays; give one array saved by numpy.save")
     if loaded.dtype != np.float32:
         raise UsageError(
             f"{path} holds {loaded.dtype}; save it as float32: x.astype(numpy.float32)"
@@ -92,7 +96,10 @@ def _load(path: Path) -> NDArray[np.float32]:
 def _made(dist: str, rows: int, cols: int, seed: int) -> NDArray[np.float32]:
     from kgen.evidence.inputs import make
 
-    return make(dist, rows, cols, seed)
+    try:
+        return make(dist, rows, cols, seed)
+    except ValueError as error:  # NumPy's, of a size or seed that it has no number for
+        raise UsageError(f"no input of {rows} x {cols} with seed {seed}: {error}") from None
 
 
 def _save(path: Path, y: NDArray[np.float32]) -> None:
@@ -109,8 +116,12 @@ def _save(path: Path, y: NDArray[np.float32]) -> None:
 
 def check(
     variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
-    rows: Annotated[int | None, typer.Option(help="Check this shape instead of the usual.")] = None,
-    cols: Annotated[int | None, typer.Option(help="Check this shape instead of the usual.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=0, help="Check this shape instead of the usual.")
+    ] = None,
+    cols: Annotated[
+        int | None, typer.Option(min=0, help="Check this shape instead of the usual.")
+    ] = None,
     inputs: Annotated[list[str] | None, typer.Option("--input", help="Only these inputs.")] = None,
     schedule: Annotated[str, typer.Option(help="Order of threads on the CPU.")] = "in_order",
     on: On = "cpu",
@@ -129,6 +140,8 @@ def check(
     targets = [find_target(variant) for variant in variants or VERSIONS]
     if on == "gpu":
         targets = [target for target in targets if not _is_host(target)]
+        if not targets:
+            raise UsageError("host versions do not run on a GPU; check them with --on cpu")
     chosen = tuple(inputs) if inputs else ALL_INPUTS
     verdicts = _check_all(targets, on, shapes, chosen, schedule)
     if json:
@@ -180,8 +193,11 @@ def _print_verdicts(verdicts: list[list[CheckRow]], on: str) -> None:
 
 
 def _failure_words(failed: list[CheckRow]) -> str:
-    words = [f"{row.variant} at {row.rows} x {row.cols}: {row.reason}" for row in failed[:5]]
-    more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
+    # A compiler's message is the same at every shape: it is told once.
+    groups = groupby(failed, key=lambda row: (row.variant, row.reason))
+    told = [next(group) for _, group in groups][:5]
+    words = [f"{row.variant} at {row.rows} x {row.cols}: {row.reason}" for row in told]
+    more = f"; and {len(failed) - len(told)} more" if len(failed) > len(told) else ""
     return f"{len(failed)} check{'s' if len(failed) > 1 else ''} failed: " + "; ".join(words) + more
 
 

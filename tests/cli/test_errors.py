@@ -1,0 +1,184 @@
+"""What a user can get wrong, or lacks: one clear sentence, an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kgen
+from tests.cli.conftest import Ended
+
+Call = Callable[..., Ended]
+
+# arguments -> what the sentence says; FILES below are in the working directory.
+USAGE_ERRORS = {
+    "show v77": "there is no version 'v77'; did you mean 'v7'?",
+    "show softmax": "there is no version 'softmax'; known are cpu, k1, ",
+    "explain v77": "did you mean 'v7'?",
+    "run v7:itmes=4": "there is no axis 'itmes'; did you mean 'items'",
+    "check v5 v6:row_map=blok": "row_map=blok is not a choice; did you mean 'block'?",
+    "build --variant v6:vec=four": "vec_size=four: a whole number is needed",
+    "build --variant v7: --items x": "items_per_thread=x: a whole number is needed",
+    "diff v5 v6:vec": "'vec' sets nothing; write vec=VALUE",
+    "bench v99": "there is no version 'v99'; did you mean 'v9'?",
+    "run v8:topology=two_level": "topology=two_level with row_map=warp: ",
+    "run v5 --vec 3": "vec=3: the machine accesses 1, 2 or 4 floats at once",
+    "run v5 --threads 0": "threads=0 is not a block size",
+    "run v7:items=1 --cols 1028": "covers 1027 columns; cols=1028 needs items>=2",
+    "check v7:items=1 --rows 1 --cols 1028": "covers 1027 columns; cols=1028 needs items>=2",
+    "build --variant v7 --cols 90000": "more than its registers; cols=90000 needs cache=none",
+    "run v5 --input absent.npy": "absent.npy cannot be read as a .npy array: No such file",
+    "run v5 --input .": ". cannot be read as a .npy array: Is a directory",
+    "run v5 --input empty.npy": "empty.npy cannot be read as a .npy array: EOF",
+    "run v5 --input junk.npy": "junk.npy cannot be read as a .npy array: the magic string is not",
+    "run v5 --input header.npy": "header.npy cannot be read as a .npy array: ",
+    "run v5 --input short.npy": "short.npy cannot be read as a .npy array: ",
+    "run v5 --input objects.npy": "objects.npy cannot be read as a .npy array: Object arrays",
+    "run v5 --input doubles.npy": "doubles.npy holds float64; save it as float32",
+    "run v5 --input archive.npz": "archive.npz is an archive; give one array",
+    "run v5 --input torn.npz": "torn.npz is an archive; give one array",
+    "run v5 --input cube.npy": "the input has 3 dimensions; kernels take 1 (one row) or 2",
+    "run v5 --dist gauss": "no input is called 'gauss'; known are ",
+    "run v5 --rows -1": "cannot have -1 rows and 257 columns",
+    "run v5 --seed -1": "no input of 4 x 257 with seed -1: ",
+    "run v5 --rows 99999999999999999999": "no input of 99999999999999999999 x 257 with seed 42: ",
+    "run v5 --on banana": "'banana': kernels run on cpu or gpu",
+    "check v5 --on banana": "--on banana: kernels run on cpu or gpu",
+    "bench v5 --on cpu": "--on cpu: only GPUs are timed",
+    "check v5 --rows 3": "a shape needs both --rows and --cols",
+    "check v5 --rows 3 --cols 3 --input unifrom": "no input is called 'unifrom'; did you mean 'uniform'?",
+    "check v5 --rows 3 --cols 3 --schedule fifo": "schedule='fifo' is unknown: choose one of",
+    "check cpu --on gpu": "host versions do not run on a GPU",
+    "run absent.cu": "absent.cu cannot be read: No such file or directory",
+    "check folder.cu": "folder.cu cannot be read: Is a directory",
+    "diff v5 latin.cu": "latin.cu cannot be read: it is not UTF-8 text",
+    "export bare.cu": "bare.cu has no kgen header",
+    "run v5.cu --items 4 --vec 2": "v5.cu is a file, whose header fixes its axes; leave items=4,vec=2 out",
+    "show v5.cu --threads 64": "leave threads=64 out",
+    "build": "name what to build: either --variant VARIANT or --all",
+    "build --all --variant v5": "name what to build: either --variant VARIANT or --all",
+    "build --variant v5 --check": "use it with --all",
+    "build --all --items 4": "leave the axes out",
+    "build --all --check --out absent": "there is no folder absent to check; write it with",
+    "build --variant v5 --maxrregcount 5": "maxrregcount=5 is outside 24 to 255",
+    "build --variant v5 --out junk.npy": "junk.npy/softmax_v5.cu cannot be written: ",
+    "build --all --out junk.npy/sub": "junk.npy/sub/softmax_cpu.cpp cannot be written: ",
+    "export v5 --out junk.npy/sub": "junk.npy/sub/softmax_v5.cu cannot be written: ",
+    "export cpu": "softmax_cpu.cpp is plain C++ for the host",
+}  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> None:
+    """Files that are not what a command needs, and one that is."""
+    np.save(tmp_path / "doubles.npy", np.zeros((2, 3)))
+    np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2), np.float32))
+    np.save(tmp_path / "objects.npy", np.array([{}, 1], dtype=object))
+    np.savez(tmp_path / "archive.npz", x=np.zeros(3, np.float32))
+    np.save(tmp_path / "good.npy", np.zeros((3, 50), np.float32))
+    good = (tmp_path / "good.npy").read_bytes()
+    contents = {
+        "empty.npy": b"",
+        "junk.npy": b"this is a letter, not an array",
+        "header.npy": good.replace(b"}", b"{"),
+        "short.npy": good[:300],
+        "torn.npz": (tmp_path / "archive.npz").read_bytes()[:100],
+        "latin.cu": b"// caf\xe9\n",
+        "bare.cu": b"int x;\n",
+        "v5.cu": kgen.render("v5").text.encode(),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder.cu").mkdir()
+
+
+def assert_one_sentence(ended: Ended, code: int, sentence: str) -> None:
+    assert ended.code == code
+    assert ended.err.startswith("kgen: ") and ended.err.count("\n") == 1
+    assert sentence in ended.err
+    assert ended.out == ""
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), USAGE_ERRORS.items(), ids=USAGE_ERRORS)
+def test_a_wrong_request(
+    call: Call, files: None, cxx: None, no_nvcc: None, arguments: str, sentence: str
+) -> None:
+    assert_one_sentence(call(*arguments.split()), 2, sentence)
+
+
+def test_an_output_that_cannot_be_written(call: Call, files: None, cxx: None) -> None:
+    for place in ("junk.npy/y.npy", "/proc/absent/y.npy"):
+        refused = call("run", "v5", "--input", "good.npy", "--output", place)
+        assert_one_sentence(refused, 2, f"{place} cannot be written: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["frobnicate", "show", "diff v5", "run v5 --rows many", "run v5 --colour", "check v5 --rows -1 --cols 3"],
+)  # fmt: skip
+def test_a_command_line_that_cannot_be_parsed(call: Call, arguments: str) -> None:
+    refused = call(*arguments.split())
+    assert refused.code == 2 and refused.out == ""
+    assert "Usage:" in refused.err and "Error" in refused.err
+
+
+def test_an_unknown_architecture_lists_the_known(call: Call, nvcc: None) -> None:
+    refused = call("build", "--variant", "v5", "--arch", "sm_90,sm_1")
+    assert_one_sentence(refused, 2, "does not compile for 'sm_1'; choose one of sm_75, ")
+
+
+@pytest.mark.parametrize("command", ["run v5", "check v5 --rows 3 --cols 3"])
+def test_no_cxx_compiler(call: Call, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("CXX", "/nonexistent/c++")
+    sentence = "CXX names /nonexistent/c++, which is not a program: set it to a C++ compiler"
+    assert_one_sentence(call(*command.split()), 3, sentence)
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    sentence = "no C++ compiler found: install g++ or clang++, or set CXX to one"
+    assert_one_sentence(call(*command.split()), 3, sentence)
+
+
+def test_a_cache_that_cannot_be_written(
+    call: Call, files: None, cxx: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KGEN_CACHE_DIR", "junk.npy")
+    refused = call("run", "v5")
+    assert_one_sentence(refused, 2, "set KGEN_CACHE_DIR to one that can")
+
+
+@pytest.mark.parametrize("command", ["bench v5", "run v5 --on gpu", "check v5 --on gpu"])
+def test_no_gpu(spawn: Call, command: str) -> None:
+    refused = spawn(*command.split(), CUDA_VISIBLE_DEVICES="")
+    assert_one_sentence(refused, 3, "")
+    assert re.search("PyCUDA|GPU|driver", refused.err)
+
+
+def test_errors_of_a_process(spawn: Call) -> None:
+    refused = spawn("run", "v5", "--input", "absent.npy")
+    assert_one_sentence(refused, 2, "absent.npy cannot be read")
+
+
+def test_more_memory_than_any_machine_has(spawn: Call) -> None:
+    refused = spawn("run", "v5", "--rows", 1 << 24, "--cols", 1 << 24)
+    assert_one_sentence(refused, 3, "Unable to allocate")
+
+
+def test_a_reader_that_has_gone_is_not_told(spawn: Call) -> None:
+    for command in (("explain", "v5"), ("list", "--json")):
+        reader, writer = os.pipe()
+        os.close(reader)
+        ended = spawn(*command, stdout=writer, PYTHONUNBUFFERED=None)
+        os.close(writer)
+        assert (ended.code, ended.err) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk(spawn: Call) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = spawn("explain", "v5", stdout=full.fileno(), PYTHONUNBUFFERED=None)
+    assert_one_sentence(ended, 3, "No space left on device")

@@ -1,0 +1,165 @@
+"""list, show, explain, diff and doctor: what they print, as words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgen.specs.spec import AXES, short_name
+from kgen.specs.versions import VERSIONS
+from tests.cli.conftest import Ended
+
+Call = Callable[..., Ended]
+
+
+def test_list_names_every_version_with_its_parent_and_changes(call: Call) -> None:
+    listed = call("list")
+    assert listed.code == 0 and listed.err == ""
+    rows = {words[0]: words[1:] for words in listed.rows() if words and words[0] in VERSIONS}
+    assert list(rows) == list(VERSIONS)
+    assert rows["v1"] == ["-", "3", "-"]
+    assert rows["v6_fetch"] == ["v6_double", "2", "prefetch", "false", "->", "true"]
+
+
+def test_list_as_json(call: Call) -> None:
+    versions = {entry["name"]: entry for entry in call("list", "--json").json}
+    assert list(versions) == list(VERSIONS)
+    assert versions["v1"]["parent"] is None and versions["v1"]["changes"] == {}
+    v7 = versions["v7"]
+    assert (v7["parent"], v7["scans"]) == ("v6_double", 1)
+    assert v7["changes"]["cache"] == ["none", "inputs_registers"]
+    assert v7["axes"].keys() == AXES.keys()
+
+
+def test_show_explains_every_axis_the_launch_and_the_version(call: Call) -> None:
+    shown = call("show", "v8", "--rows", 1000, "--cols", 33)
+    assert shown.code == 0 and shown.out.startswith("v8: one warp per row, ")
+    words = {line[0]: line[1:] for line in shown.rows() if line}
+    assert [short_name(axis) for axis in AXES if short_name(axis) not in words] == []
+    assert words["topology"] == ["warp", *AXES["topology"].metadata["help"].split()]
+    assert words["parent"][:4] == ["v5:", "row_map", "block", "->"]
+    assert "Launches on 1000 x 33" in shown.out
+    assert words["softmax_v8"] == ["125", "256", "0", "x,", "y,", "rows,", "cols"]
+    assert "\nWhy it is as it is: A warp " in shown.out and "\nThe usual mistake: " in shown.out
+
+
+def test_show_as_json(call: Call) -> None:
+    shown = call("show", "t1", "--threads", 64, "--rows", 3, "--cols", 5000, "--json").json
+    assert shown["variant"] == "t1:threads=64"
+    assert shown["axes"]["threads_per_block"] == 64
+    assert [launch["kernel"] for launch in shown["launches"]] == [
+        f"softmax_t1_threads64_{phase}" for phase in ("max", "sum", "write")
+    ]
+    assert {(launch["grid"], launch["block"]) for launch in shown["launches"]} == {(3 * 5, 64)}
+    assert shown["workspace_bytes"] == 3 * 8
+    assert shown["why"] and shown["mistake"]
+
+
+def test_explain_says_that_a_variant_is_valid(call: Call) -> None:
+    explained = call("explain", "v7", "--items", "8", "--vec", 2)
+    assert (explained.code, explained.out) == (0, "v7:vec=2,items=8 is valid.\n")
+    assert call("explain", "v5", "--json").json == {
+        "variant": "v5",
+        "valid": True,
+        "reasons": [],
+        "nearest": None,
+    }
+
+
+def test_explain_refuses_with_the_reason_and_the_nearest(call: Call) -> None:
+    refused = call("explain", "v8:topology=two_level")
+    assert refused.code == 1
+    first, reason, nearest = refused.out.splitlines()
+    assert first == "v8:topology=two_level is refused:"
+    assert reason.startswith("  - topology=two_level with row_map=warp:")
+    assert nearest.startswith("The nearest valid one is v8:row_map=block ")
+    as_json = call("explain", "v8:topology=two_level", "--json")
+    assert as_json.code == 1
+    assert as_json.json["valid"] is False and as_json.json["nearest"] == "v8:row_map=block"
+    assert as_json.json["reasons"] == [reason.removeprefix("  - ")]
+
+
+def test_explain_on_a_shape(call: Call) -> None:
+    assert call("explain", "v7:items=1", "--cols", 1027).code == 0
+    refused = call("explain", "v7:items=1", "--cols", 1028)
+    assert refused.code == 1
+    assert "covers 1027 columns; cols=1028 needs items>=2" in refused.out
+    as_json = call("explain", "v7:items=1", "--cols", 1028, "--json").json
+    assert as_json["valid"] is False and len(as_json["reasons"]) == 1
+
+
+def test_diff_of_versions(call: Call) -> None:
+    difference = call("diff", "v5", "v6")
+    assert difference.code == 0
+    axes, _, text = difference.out.partition("\n\n")
+    assert axes.splitlines() == ["vec: 1 -> 4", "vec_scans: none -> first"]
+    assert text.startswith("--- softmax_v5.cu\n+++ softmax_v6.cu\n@@ ")
+    assert "\n+constexpr int VEC_SIZE = 4;\n" in text
+    assert "\n-// variant   v5\n+// variant   v6\n" in text
+
+
+def test_diff_of_the_bodies_of_two_overrides(call: Call) -> None:
+    difference = call("diff", "v7:items=4", "v7:items=8", "--body")
+    assert difference.out.startswith("items: 4 -> 8\n\n--- softmax_v7_items4.cu\n")
+    changed = [line for line in difference.out.splitlines() if line.startswith(("+", "-"))][2:]
+    assert changed[:2] == [
+        "-constexpr int ITEMS_PER_THREAD = 4;",
+        "+constexpr int ITEMS_PER_THREAD = 8;",
+    ]
+    assert not any("//" in line for line in changed)
+
+
+def test_diff_as_json(call: Call) -> None:
+    difference = call("diff", "v7:items=4", "v7:items=8", "--body", "--json").json
+    assert difference["fields"] == {"items_per_thread": [4, 8]}
+    assert "+constexpr int ITEMS_PER_THREAD = 8;" in difference["diff"]
+    assert call("diff", "v7", "v7", "--json").json == {"fields": {}, "diff": []}
+
+
+def test_diff_of_two_files(call: Call, edited: Callable[..., Path]) -> None:
+    old = edited("v5", "// softmax_v5:", "// softmax_v5:")
+    new = edited("v6", "VEC_SIZE = 4;", "VEC_SIZE = 4;  // floats")
+    difference = call("diff", old, new)
+    assert difference.out.startswith("vec: 1 -> 4\n")
+    assert f"--- {old}\n+++ {new}\n" in difference.out
+    assert "+constexpr int VEC_SIZE = 4;  // floats\n" in difference.out
+
+
+def test_diff_of_a_version_and_its_edited_file(call: Call, edited: Callable[..., Path]) -> None:
+    assert call("diff", "v5", "v5").out == "same axes\n\n"
+    path = edited("v5", "* inverse_sum", "* 2.0f * inverse_sum")
+    difference = call("diff", "v5", path)
+    assert difference.out.startswith(f"same axes\n\n--- softmax_v5.cu\n+++ {path}\n")
+    assert difference.out.count("* 2.0f * inverse_sum") == 1
+
+
+def test_doctor_tells_what_is_missing_and_how_to_get_it(
+    call: Call, no_nvcc: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "/nonexistent/c++")
+    told = call("doctor")
+    assert told.code == 0
+    lines = told.out.splitlines()
+    assert any(line.split()[:2] == ["Python", "yes"] for line in lines)
+    assert "C++ compiler: install g++ or clang++" in lines
+    assert "nvcc: pip install 'kgen[nvcc]'" in lines
+
+
+def test_doctor_as_json(call: Call, no_nvcc: None) -> None:
+    findings: dict[str, Any] = {
+        finding["what"]: finding for finding in call("doctor", "--json").json
+    }
+    assert {"Python", "C++ compiler", "nvcc", "nvdisasm", "PyCUDA"} <= findings.keys()
+    assert findings["Python"]["found"] is True and findings["nvcc"]["found"] is False
+    assert findings["nvcc"]["install"] == "pip install 'kgen[nvcc]'"
+
+
+def test_help_tells_the_commands_and_the_exit_codes(call: Call) -> None:
+    told = call("--help")
+    assert told.code == 0
+    commands = "list show explain diff build export run check bench doctor".split()
+    assert [word for word in commands if word not in told.out] == []
+    assert "Exit codes" in told.out

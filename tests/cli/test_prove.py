@@ -1,0 +1,128 @@
+"""run and check: arrays in and out, and kernels that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kgen
+from kgen.evidence.inputs import ALL_INPUTS, make
+from kgen.evidence.reference import softmax64
+from tests.cli.conftest import Ended
+
+Call = Callable[..., Ended]
+pytestmark = pytest.mark.usefixtures("cxx")
+
+TAIL = ("c = tail + threadIdx.x", "c = cols + threadIdx.x")
+
+
+@pytest.mark.parametrize("shape", [(5, 67), (67,)])
+def test_run_reads_and_writes_npy(call: Call, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+    np.save("x.npy", np.asfortranarray(x))
+    ran = call("run", "v8", "--input", "x.npy", "--output", "made/y.npy")
+    assert ran.code == 0 and ran.err == ""
+    facts = {words[0]: words[1:] for words in ran.rows() if words}
+    assert facts["variant"] == ["v8"] and facts["ok"] == ["True"]
+    assert facts["output"] == ["made/y.npy"]
+    y = np.load("made/y.npy")
+    assert y.dtype == np.float32 and y.shape == shape
+    expected = softmax64(x.reshape(-1, shape[-1])).reshape(shape)
+    np.testing.assert_allclose(y, expected, rtol=2e-6)
+
+
+def test_run_makes_its_input_from_shape_distribution_and_seed(call: Call) -> None:
+    made = ("run", "v7", "--items", 1, "--rows", 3, "--cols", 50, "--dist", "outliers")
+    ran = call(*made, "--seed", 7, "--output", "y7.npy", "--json")
+    assert ran.code == 0
+    assert ran.json["variant"] == "v7:items=1" and ran.json["on"] == "cpu"
+    assert ran.json["shape"] == [3, 50] and ran.json["output"] == "y7.npy"
+    assert ran.json["ok"] is True
+    for error in ("max_abs_error", "max_rel_error", "row_sum_error"):
+        assert 0 <= ran.json[error] < 1e-5
+    expected = kgen.run("v7:items=1", make("outliers", 3, 50, 7))
+    np.testing.assert_array_equal(np.load("y7.npy"), expected)
+    call(*made, "--seed", 8, "--output", "y8.npy")
+    assert (np.load("y7.npy") != np.load("y8.npy")).any()
+
+
+def test_run_of_an_edited_file_runs_the_edit(call: Call, edited: Callable[..., Path]) -> None:
+    path = edited("v5", "* inverse_sum", "* (2.0f * inverse_sum)")
+    ran = call("run", path, "--rows", 2, "--cols", 33, "--output", "y.npy", "--json")
+    assert ran.code == 1
+    assert ran.err.startswith(f"kgen: {path} on cpu is wrong: element (row ")
+    assert ran.json["ok"] is False and ran.json["variant"] == str(path)
+    np.testing.assert_allclose(np.load("y.npy").sum(axis=1), 2, rtol=1e-5)
+
+
+def test_check_of_variants_on_a_shape(call: Call) -> None:
+    checked = call("check", "v5", "v7:items=2", "cpu", "--rows", 14, "--cols", 100)
+    assert checked.code == 0 and checked.err == ""
+    assert [(words[0], words[1], words[-1]) for words in checked.rows()[2:]] == [
+        ("v5", "1", "ok"),
+        ("v7:items=2", "1", "ok"),
+        ("cpu", "1", "ok"),
+    ]
+
+
+def test_check_as_json(call: Call) -> None:
+    (row,) = call("check", "v5", "--rows", 14, "--cols", 100, "--json").json
+    assert (row["variant"], row["rows"], row["cols"], row["ok"]) == ("v5", 14, 100, True)
+    assert tuple(row["inputs"]) == ALL_INPUTS and row["reason"] == ""
+    assert 0 < row["max_rel_error"] < 1e-5
+    (chosen,) = call("check", "v5", "--rows", 2, "--cols", 9, "--input", "huge", "--json").json
+    assert chosen["inputs"] == ["huge"]
+
+
+def test_check_takes_the_usual_shapes_by_default(call: Call) -> None:
+    rows = call("check", "v8", "--schedule", "reversed", "--json").json
+    assert len(rows) > 10 and all(row["ok"] for row in rows)
+    assert {(1025, 257), (1, 1)} <= {(row["rows"], row["cols"]) for row in rows}
+
+
+def test_a_dropped_tail_fails_the_check(call: Call, edited: Callable[..., Path]) -> None:
+    path = edited("v6_double", *TAIL)
+    failed = call("check", path, "v5", "--rows", 14, "--cols", 1027)
+    assert failed.code == 1
+    verdicts = {words[0]: words[-1] for words in failed.rows()[2:]}
+    assert verdicts == {str(path): "FAILED", "v5": "ok"}
+    assert failed.err.startswith(
+        f"kgen: 1 check failed: {path} at 14 x 1027: input zeros: element (row 0, column 1024) is"
+    )
+
+
+def test_only_the_shapes_with_a_tail_fail(call: Call, edited: Callable[..., Path]) -> None:
+    failed = call("check", edited("v6_double", *TAIL), "--json")
+    assert failed.code == 1
+    assert [row["cols"] for row in failed.json if row["ok"] and row["cols"] % 4] == []
+    assert [row["cols"] for row in failed.json if not row["ok"] and row["cols"] % 4 == 0] == []
+    bad = [row for row in failed.json if not row["ok"]]
+    assert failed.err.startswith(f"kgen: {len(bad)} checks failed: ")
+    assert failed.err.endswith(f"; and {len(bad) - 5} more\n")
+    assert failed.err.count(" at 42 x ") == 5
+
+
+def test_a_fault_is_a_failed_row_with_the_line(call: Call, edited: Callable[..., Path]) -> None:
+    path = edited(
+        "v5", "    __syncthreads();  // the row's result", "    if (lane) __syncthreads();  //"
+    )
+    failed = call("check", path, "--rows", 2, "--cols", 33, "--json")
+    assert failed.code == 1 and failed.json[0]["ok"] is False
+    assert failed.json[0]["max_abs_error"] is None
+    assert f"{path}:" in failed.json[0]["reason"]
+
+
+def test_a_file_that_does_not_compile_fails_once_with_the_compilers_words(
+    call: Call, edited: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgen.evidence.check.boundary_shapes", lambda spec: [(2, 3), (2, 4)])
+    path = edited("v5", "expf(-fabsf(", "exqf(-fabsf(")
+    line = path.read_text().partition("exqf")[0].count("\n") + 1
+    for command in ("check", "run"):
+        failed = call(command, path)
+        assert failed.code == 1
+        assert failed.err.count(" rejects it:") == 1 and f"\n{path}:{line}:" in failed.err
+        assert "exqf" in failed.err
