@@ -74,7 +74,7 @@ def grid_blocks(spec: Spec, rows: int, cols: int) -> int:
     if spec.row_map is RowMap.GRID:
         return rows * ceil_div(cols, spec.tile_cols)
     if spec.row_map is RowMap.GRID_STRIDE:
-        return min(rows, spec.grid_blocks or rows)
+        return min(rows, spec.stride_blocks)
     return ceil_div(rows, spec.rows_per_block)
 
 

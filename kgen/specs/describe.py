@@ -116,7 +116,7 @@ def launch_lines(spec: Spec, symbols: tuple[str, ...]) -> list[str]:
         RowMap.THREAD: f"ceil(rows / {spec.threads_per_block})",
         RowMap.WARP: f"ceil(rows / {spec.rows_per_block})",
         RowMap.BLOCK: "rows",
-        RowMap.GRID_STRIDE: f"min(rows, {spec.grid_blocks})" if spec.grid_blocks else "rows",
+        RowMap.GRID_STRIDE: f"min(rows, {spec.stride_blocks})",
         RowMap.GRID: f"rows * ceil(cols / {spec.tile_cols})",
     }[spec.row_map]
     shape = [f"grid = {grid}, block = {spec.threads_per_block}"]

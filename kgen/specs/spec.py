@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 WARP_SIZE = 32
+# No GPU holds this many blocks at once, and row counters can still take one step past the last row.
+MAX_STRIDE_BLOCKS = 2**18
 # The row length that `auto` items cover when no other is known: that of the main study.
 DEFAULT_COLS = 4096
 
@@ -129,7 +131,7 @@ class Spec:
     )
     threads_per_block: int = axis(256, "threads of a block, 1 to 1024", "threads")
     grid_blocks: int | None = axis(
-        None, "most blocks of a grid-stride launch; auto is one a row", "grid"
+        None, "most blocks of a grid-stride launch; auto is one a row, up to 262144", "grid"
     )
     min_blocks_per_sm: int | None = axis(None, "second argument of __launch_bounds__", "min_blocks")
     exp: Exp = axis(Exp.EXPF, "the form of the exponential")
@@ -203,6 +205,11 @@ class Spec:
     def uses_tiles(self) -> bool:
         """Whether `tile_size` means anything for this spec."""
         return self.is_tiled or self.row_map is RowMap.GRID
+
+    @property
+    def stride_blocks(self) -> int:
+        """The most blocks of a grid-stride launch."""
+        return self.grid_blocks or MAX_STRIDE_BLOCKS
 
     @property
     def tile_cols(self) -> int:

@@ -45,6 +45,7 @@ def call(
     What is no KgenError comes out as the exception that it is.
     """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
 
     def run(*arguments: object) -> Ended:
         monkeypatch.setattr(sys, "argv", ["kgen", *map(str, arguments)])

@@ -106,7 +106,7 @@ def assert_one_sentence(ended: Ended, code: int, sentence: str) -> None:
 
 @pytest.mark.parametrize(("arguments", "sentence"), USAGE_ERRORS.items(), ids=USAGE_ERRORS)
 def test_a_wrong_request(
-    call: Call, files: None, cxx: None, no_nvcc: None, arguments: str, sentence: str
+    call: Call, files: None, no_nvcc: None, arguments: str, sentence: str
 ) -> None:
     assert_one_sentence(call(*arguments.split()), 2, sentence)
 

@@ -5,13 +5,13 @@ from hypothesis import given
 
 from kgen.errors import UsageError
 from kgen.specs.explain import explain
-from kgen.specs.rules import RULES, problems, problems_for, require_valid
+from kgen.specs.rules import NUMBER_RULES, RULES, problems, problems_for, require_valid
 from kgen.specs.variants import parse
 from tests.strategies import specs
 
 # variant -> (rule, what its sentence must say)
 REFUSED = {
-    "cpu:threads=2": ("threads_fit_a_block", "threads=2 on row_map=host.*use threads=1"),
+    "cpu:threads=2": ("host_has_one_thread", "threads=2 on row_map=host.*use threads=1"),
     "v1:threads=2048": ("threads_fit_a_block", "threads=2048 is not a block size; use 1 to 1024"),
     "v1:threads=0": ("threads_fit_a_block", "threads=0 is not a block size"),
     "v5:threads=48": ("warps_are_whole", "threads=48 with topology=two_level.*threads=32 or 64"),
@@ -32,19 +32,22 @@ REFUSED = {
     "t1:merge=paired,cache=exps_output": (
         "parked_pairs_keep_their_thread", "the writing kernel no longer has"
     ),
-    "v4:vec=3": ("vectors_are_machine_words", "vec=3: the machine accesses 1, 2 or 4 floats"),
-    "v1:vec_scans=both": ("vectors_are_machine_words", "vec=1 with vec_scans=both.*or vec=4"),
-    "v6:vec_scans=none": ("vectors_are_machine_words", "vec=4 with vec_scans=none.*or vec=1"),
+    "v4:vec=3": ("vectors_are_machine_words", "vec=3: the machine accesses 1, 2 or 4 floats at once; use vec=2"),
+    "v4:vec=0": ("vectors_are_machine_words", "use vec=1"),
+    "t1:tile=0": ("tiles_are_row_parts", "tile=0: use 1 to 262144"),
+    "t1:tile=2147483644": ("tiles_are_row_parts", "use 1 to 262144"),
+    "v1:vec_scans=both": ("vectors_are_used_somewhere", "vec=1 with vec_scans=both.*or vec=4"),
+    "v6:vec_scans=none": ("vectors_are_used_somewhere", "vec=4 with vec_scans=none.*or vec=1"),
     "v1:unaligned=scalar_groups": ("unaligned_needs_vectors", "single floats are always aligned"),
-    "v2:prefetch=true": ("prefetch_has_vectors_to_fetch", "vec_scans=none.*use vec=4"),
+    "v2:prefetch=true": ("prefetch_has_vectors_to_fetch", "vec_scans=none.*or vec=4,vec_scans=both"),
     "v6:prefetch=true": ("prefetch_has_vectors_to_fetch", "vec_scans=first: the writing scan loads"),
     "v7:prefetch=true": ("prefetch_has_vectors_to_fetch", "cache=inputs_registers.*prefetch=false"),
-    "v5:items=4": ("items_need_a_register_cache", "items=4 with cache=none.*leave items out"),
+    "v5:items=4": ("items_need_a_register_cache", "items=4 with cache=none.*use items=auto or cache"),
     "v5:trip=runtime": ("items_need_a_register_cache", "trip=runtime with cache=none"),
     "v3:items=0": ("items_need_a_register_cache", "items=0 with vec=1 holds no element"),
     "v3:items=300": ("values_fit_the_registers", "items=300 x vec=1 keeps 300 values a thread"),
-    "v3:items=64,threads=1024": ("values_fit_the_registers", "threads=1024.* registers for 48"),
-    "t2:tile=100000": ("values_fit_the_registers", "tile=100000 x vec=1 keeps 782 values"),
+    "v3:items=64,threads=1024": ("values_fit_the_registers", "threads=1024.* registers for 48; use items=48 or less"),
+    "t2:tile=100000": ("values_fit_the_registers", "tile=100000 x vec=1 keeps 782 values.*use tile=30592 or less"),
     "v5:tile=1024": ("tiles_have_a_use", "tile=1024 with update=online_shared.*leave tile out"),
     "t2:vec=4,tile=1022": ("tiles_have_a_use", "tile=1022 with vec=4.*use tile=1024"),
     "v5:grid=4": ("grid_belongs_to_grid_stride", "grid=4 with row_map=block"),
@@ -57,12 +60,14 @@ REFUSED = {
     "cpu:vec=4": ("host_has_no_device", "plain C.. has no float4; use vec=1"),
     "cpu:exp=__expf": ("host_has_no_device", "__expf is an instruction of the GPU"),
     "v5:static_cols=0": ("static_cols_is_a_length", "static_cols=0: use 1 to"),
-    "v7:items=1,static_cols=4096": ("static_cols_is_a_length", "covers 1027 columns; cols=4096"),
+    "v7:items=1,static_cols=4096": ("static_cols_is_a_length", "covers 1027 columns; static_cols=4096"),
 }  # fmt: skip
 
 # Combinations that must never be refused.
 VALID = [
     "v8:vec=4,cache=registers",
+    "v3:trip=runtime,items=300",
+    "cpu:update=online_tile,tile=1024",
     "v2:threads=512",
     "v9:update=online_shared",
     "v9:merge=separate",
@@ -124,11 +129,16 @@ def test_refusal(variant: str, expected: tuple[str, str]) -> None:
     rule, sentence = expected
     with pytest.raises(UsageError, match=sentence):
         require_valid(parse(variant))
-    assert [check.__name__ for check in RULES if list(check(parse(variant)))] == [rule]
+    spec = parse(variant)
+    broken = [check for check in NUMBER_RULES if list(check(spec))]
+    broken = broken or [check for check in RULES if list(check(spec))]
+    assert [check.__name__ for check in broken] == [rule]
 
 
 def test_every_rule_is_shown_to_refuse() -> None:
-    assert {rule for rule, _ in REFUSED.values()} == {check.__name__ for check in RULES}
+    assert {rule for rule, _ in REFUSED.values()} == {
+        check.__name__ for check in (*NUMBER_RULES, *RULES)
+    }
 
 
 @pytest.mark.parametrize("variant", VALID)

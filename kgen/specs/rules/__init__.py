@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from kgen.errors import UsageError
 from kgen.specs.rules import accesses  # noqa: F401  (its rules register themselves)
-from kgen.specs.rules.problem import RULES, Problem
+from kgen.specs.rules.problem import NUMBER_RULES, RULES, Problem
 from kgen.specs.rules.shapes import (
     MAX_DIMENSION,
+    MAX_GRID_BLOCKS,
     MAX_SHARED_BYTES,
     problems_for,
     shared_cache_bytes,
     static_shared_bytes,
 )
-from kgen.specs.rules.threads import MAX_GRID_BLOCKS, MAX_THREADS_PER_BLOCK, natural_topology
+from kgen.specs.rules.threads import MAX_THREADS_PER_BLOCK, natural_topology
 from kgen.specs.spec import Spec
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "MAX_GRID_BLOCKS",
     "MAX_SHARED_BYTES",
     "MAX_THREADS_PER_BLOCK",
+    "NUMBER_RULES",
     "RULES",
     "Problem",
     "natural_topology",
@@ -37,7 +39,8 @@ __all__ = [
 
 def problems(spec: Spec) -> list[Problem]:
     """Return every rule that the spec breaks; none means that the spec is valid."""
-    return [problem for check in RULES for problem in check(spec)]
+    found = [problem for check in NUMBER_RULES for problem in check(spec)]
+    return found or [problem for check in RULES for problem in check(spec)]
 
 
 def require_valid(spec: Spec, rows: int | None = None, cols: int | None = None) -> None:

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kgen.specs.rules.problem import Problem, rule
+from kgen.specs.rules.problem import Problem, number_rule, rule
 from kgen.specs.spec import Exp, Spec, Unaligned, VecScans
 
+MAX_TILE_SIZE = 2**18
 
-@rule
+
+@number_rule
 def vectors_are_machine_words(spec: Spec) -> Iterator[Problem]:
     """The machine loads 1, 2 or 4 floats at once."""
     if spec.vec_size not in (1, 2, 4):
         yield Problem(
             ("vec_size",),
             f"vec={spec.vec_size}: the machine accesses 1, 2 or 4 floats at once; "
-            f"use vec={2 if spec.vec_size == 3 else 4} or vec=4",
+            f"use vec={min((1, 2, 4), key=lambda size: abs(size - spec.vec_size))}",
         )
-    elif (spec.vec_size == 1) != (spec.vec_scans is VecScans.NONE):
-        fix = "vec_scans=none" if spec.vec_size == 1 else "vec_scans=both"
-        yield Problem(
-            ("vec_size", "vec_scans"),
-            f"vec={spec.vec_size} with vec_scans={spec.vec_scans}: vector accesses are used where "
-            f"vec_scans says, and only there; use {fix} or vec={4 if spec.vec_size == 1 else 1}",
-        )
+
+
+@number_rule
+def tiles_are_row_parts(spec: Spec) -> Iterator[Problem]:
+    """Counters run at most one tile past the row, and must stay inside an int."""
+    if spec.tile_size is not None and not 1 <= spec.tile_size <= MAX_TILE_SIZE:
+        yield Problem(("tile_size",), f"tile={spec.tile_size}: use 1 to {MAX_TILE_SIZE} columns")
+
+
+@rule
+def vectors_are_used_somewhere(spec: Spec) -> Iterator[Problem]:
+    """Vector accesses and the scans that use them go together."""
+    if (spec.vec_size == 1) == (spec.vec_scans is VecScans.NONE):
+        return
+    fix = "vec_scans=none" if spec.vec_size == 1 else "vec_scans=both or vec=1"
+    if spec.vec_size == 1 and not spec.is_host:
+        fix += " or vec=4"
+    yield Problem(
+        ("vec_size", "vec_scans"),
+        f"vec={spec.vec_size} with vec_scans={spec.vec_scans}: vector accesses are used where "
+        f"vec_scans says, and only there; use {fix}",
+    )
 
 
 @rule
@@ -42,17 +59,17 @@ def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
     """Prefetching overlaps a global vector load of the writing scan with its arithmetic."""
     if not spec.prefetch:
         return
-    if not spec.vec_second:
-        yield Problem(
-            ("prefetch", "vec_scans"),
-            f"prefetch with vec_scans={spec.vec_scans}: the writing scan loads no vectors; "
-            "use vec=4,vec_scans=both",
-        )
-    elif spec.in_registers or spec.in_shared:
+    if spec.in_registers or spec.in_shared:
         yield Problem(
             ("prefetch", "cache"),
             f"prefetch with cache={spec.cache}: the writing scan reads nothing from global memory; "
-            "use cache=none or prefetch=false",
+            "use prefetch=false",
+        )
+    elif not spec.vec_second:
+        yield Problem(
+            ("prefetch", "vec_scans", "vec_size"),
+            f"prefetch with vec_scans={spec.vec_scans}: the writing scan loads no vectors; "
+            "use prefetch=false" + ("" if spec.is_host else " or vec=4,vec_scans=both"),
         )
 
 
@@ -68,11 +85,11 @@ def tiles_have_a_use(spec: Spec) -> Iterator[Problem]:
             f"tile={tile} with update={spec.update} and row_map={spec.row_map}: nothing goes by "
             "tiles; use update=online_tile or row_map=grid, or leave tile out",
         )
-    elif tile < 1 or (spec.vec_size in (2, 4) and tile % spec.vec_size):
+    elif tile % spec.vec_size:
         yield Problem(
             ("tile_size", "vec_size"),
-            f"tile={tile} with vec={spec.vec_size}: a tile is a positive multiple of the vector; "
-            f"use tile={max(-(-tile // spec.vec_size), 1) * spec.vec_size}",
+            f"tile={tile} with vec={spec.vec_size}: a tile is a multiple of the vector; "
+            f"use tile={-(-tile // spec.vec_size) * spec.vec_size}",
         )
 
 

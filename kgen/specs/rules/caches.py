@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.specs.rules.problem import Problem, rule
-from kgen.specs.spec import Cache, Merge, RowMap, Spec, Trip, VecScans
+from kgen.specs.spec import Cache, Merge, RowMap, Spec, Trip, VecScans, short_name
 
 MAX_REGISTERS_PER_THREAD = 255
 REGISTERS_PER_SM = 65536
 # Addresses, loop state and the reduction need registers beside the cache itself.
 OTHER_REGISTERS = 16
+# A quarter of the 512 KB of local memory that a thread can have.
+MAX_LOCAL_VALUES = 32_768
 
 
 @rule
@@ -52,7 +54,8 @@ def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
         yield Problem(
             ("cache", "row_map"),
             f"cache={spec.cache} with row_map=grid: registers and shared memory do not outlive a "
-            "kernel, and a row needs several; use cache=none or cache=exps_output",
+            "kernel, and a row needs several; use cache=none"
+            + ("" if spec.is_online else " or cache=exps_output"),
         )
 
 
@@ -60,17 +63,19 @@ def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
 def items_need_a_register_cache(spec: Spec) -> Iterator[Problem]:
     """items_per_thread and trip describe the register cache."""
     items = spec.items_per_thread
+    can_cache = not spec.is_host and spec.row_map is not RowMap.GRID
+    other = " or cache=inputs_registers" if can_cache else ""
     if not spec.in_registers and items is not None:
         yield Problem(
             ("items_per_thread", "cache"),
             f"items={items} with cache={spec.cache}: items are what a thread keeps in registers; "
-            "use cache=inputs_registers or leave items out",
+            f"use items=auto{other}",
         )
     if not spec.in_registers and spec.trip is Trip.RUNTIME:
         yield Problem(
             ("trip", "cache"),
             f"trip=runtime with cache={spec.cache}: only loops over a register cache have a trip "
-            "count to choose; use cache=inputs_registers or trip=static",
+            f"count to choose; use trip=static{other}",
         )
     least = 0 if spec.vec_size > 1 else 1
     if spec.in_registers and items is not None and items < least:
@@ -83,26 +88,35 @@ def items_need_a_register_cache(spec: Spec) -> Iterator[Problem]:
 @rule
 def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
     """Values kept in registers must fit the register file."""
-    limit, slots = register_limit(spec), 0
-    if spec.in_registers and spec.items_per_thread is not None:
-        axes, slots = ("items_per_thread", "threads_per_block", "min_blocks_per_sm"), spec.slots
-    elif spec.is_tiled and not spec.in_registers:
-        axes, slots = ("tile_size", "threads_per_block", "min_blocks_per_sm"), spec.tile_slots
-    if slots > limit:
-        what = (
-            f"tile={spec.tile_cols}" if axes[0] == "tile_size" else f"items={spec.items_per_thread}"
-        )
-        yield Problem(
-            axes,
-            f"{what} x vec={spec.vec_size} keeps {slots} values a thread, and with "
-            f"threads={spec.threads_per_block} a thread has registers for {max(limit, 0)}; "
-            "use fewer of them a thread, or cache=none",
-        )
+    limit = value_limit(spec)
+    if spec.in_registers and spec.items_per_thread is not None and spec.slots > limit:
+        most = (limit - spec.tail_slots) // spec.vec_size
+        yield _too_many(spec, "items_per_thread", spec.items_per_thread, spec.slots, most)
+    elif spec.is_tiled and not spec.in_registers and spec.tile_slots > limit:
+        groups = (limit - spec.tail_slots) // spec.vec_size
+        most = groups * spec.vec_size * spec.threads_per_row
+        yield _too_many(spec, "tile_size", spec.tile_cols, spec.tile_slots, most)
 
 
-def register_limit(spec: Spec) -> int:
-    """Return how many values a thread can keep in registers, launch bounds included."""
-    resident = max(spec.threads_per_block, 1) * (spec.min_blocks_per_sm or 1)
+def _too_many(spec: Spec, axis: str, value: int, slots: int, most: int) -> Problem:
+    word = short_name(axis)
+    way = f"{word}={most} or less" if most >= 1 else "fewer threads or min_blocks"
+    return Problem(
+        (axis, "threads_per_block", "min_blocks_per_sm"),
+        f"{word}={value} x vec={spec.vec_size} keeps {slots} values a thread, and with "
+        f"threads={spec.threads_per_block} a thread has registers for "
+        f"{max(value_limit(spec), 0)}; use {way}",
+    )
+
+
+def value_limit(spec: Spec) -> int:
+    """Return how many values a thread can keep: in registers, launch bounds included.
+
+    Indexed at run time (trip=runtime, and on the host) they are in memory of the thread's own.
+    """
+    if spec.trip is Trip.RUNTIME or spec.is_host:
+        return MAX_LOCAL_VALUES
+    resident = spec.threads_per_block * (spec.min_blocks_per_sm or 1)
     # A warp's registers are handed out in units of 8 a thread.
-    share = REGISTERS_PER_SM // resident // 8 * 8 if resident else 0
+    share = REGISTERS_PER_SM // resident // 8 * 8
     return min(MAX_REGISTERS_PER_THREAD, share) - OTHER_REGISTERS

@@ -18,9 +18,17 @@ class Problem:
 
 Rule = Callable[[Spec], Iterator[Problem]]
 RULES: list[Rule] = []
+# Rules on single numbers. The others compute with these, so they are asked only when these agree.
+NUMBER_RULES: list[Rule] = []
 
 
 def rule(check: Rule) -> Rule:
     """Register a rule on the spec alone."""
     RULES.append(check)
+    return check
+
+
+def number_rule(check: Rule) -> Rule:
+    """Register a rule on the numbers that other rules compute with."""
+    NUMBER_RULES.append(check)
     return check

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from kgen.specs.rules.caches import values_fit_the_registers
 from kgen.specs.rules.problem import Problem, rule
-from kgen.specs.rules.threads import MAX_GRID_BLOCKS, MAX_THREADS_PER_BLOCK
+from kgen.specs.rules.threads import MAX_THREADS_PER_BLOCK
 from kgen.specs.spec import WARP_SIZE, Cache, Merge, RowMap, Spec, Topology
 
 # The most that any supported architecture lets one block have (sm_90).
 MAX_SHARED_BYTES = 232_448
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
+MAX_GRID_BLOCKS = 2**31 - 1
 
 
 @rule
@@ -25,8 +26,8 @@ def static_cols_is_a_length(spec: Spec) -> Iterator[Problem]:
         yield Problem(
             ("static_cols",), f"static_cols={cols}: use 1 to {MAX_DIMENSION} elements a row"
         )
-    elif spec.in_registers and spec.vec_size in (1, 2, 4):
-        yield from row_fits_the_registers(spec, cols)
+    elif spec.in_registers:
+        yield from row_fits_the_registers(spec, cols, "static_cols")
 
 
 def problems_for(spec: Spec, rows: int, cols: int) -> list[Problem]:
@@ -51,36 +52,33 @@ def problems_for(spec: Spec, rows: int, cols: int) -> list[Problem]:
     return found + list(_row_fits_shared(spec, cols)) + list(_grid_fits(spec, rows, cols))
 
 
-def row_fits_the_registers(spec: Spec, cols: int) -> Iterator[Problem]:
+def row_fits_the_registers(spec: Spec, cols: int, word: str = "cols") -> Iterator[Problem]:
     """A register cache must hold the whole row."""
-    items, threads, vec = spec.items_per_thread, spec.threads_per_block, spec.vec_size
-    needed = spec.items_for(cols)
-    if items is not None and spec.capacity >= cols:
+    items, vec = spec.items_per_thread, spec.vec_size
+    needed = spec.replace(items_per_thread=spec.items_for(cols))
+    enough_registers = not list(values_fit_the_registers(needed))
+    if enough_registers and (items is None or spec.capacity >= cols):
         return
-    if items is None and not list(values_fit_the_registers(spec.resolve(cols))):
-        return
-    # Items and block size that would do, if any do.
-    ways = []
-    if items is not None:
-        if not list(values_fit_the_registers(spec.replace(items_per_thread=needed))):
-            ways.append(f"items>={needed}")
-        head = f"items={items} x vec={vec} x threads={spec.threads_per_row} covers {spec.capacity}"
+    if items is None:
+        head = f"items=auto would keep {needed.items_per_thread} x vec={vec} values in each of "
+        head += f"threads={spec.threads_per_block}, more than its registers"
     else:
-        head = f"items=auto would keep {needed} x vec={vec} values in each of threads={threads}"
-    bigger = threads_that_hold(spec, cols)
-    if bigger:
+        head = f"items={items} x vec={vec} x threads={spec.threads_per_row} covers "
+        head += f"{spec.capacity} columns"
+    ways = [f"items>={needed.items_per_thread}"] if items is not None and enough_registers else []
+    if bigger := threads_that_hold(spec, cols):
         ways.append(f"threads>={bigger}")
-    elif not ways:
-        shared = spec.replace(cache=Cache.INPUTS_SHARED, items_per_thread=None)
-        ways.append("cache=none" if list(_row_fits_shared(shared, cols)) else "cache=inputs_shared")
     yield Problem(
         ("items_per_thread", "threads_per_block", "cache"),
-        (
-            f"{head} columns; cols={cols} needs {' or '.join(ways)}"
-            if items is not None
-            else f"{head}, more than its registers; cols={cols} needs {' or '.join(ways)}"
-        ),
+        f"{head}; {word}={cols} needs {' or '.join(ways or [_cache_that_holds(spec, cols)])}",
     )
+
+
+def _cache_that_holds(spec: Spec, cols: int) -> str:
+    shared = spec.replace(cache=Cache.INPUTS_SHARED, items_per_thread=None)
+    if spec.is_host or list(_row_fits_shared(shared, cols)):
+        return "cache=none"
+    return "cache=inputs_shared"
 
 
 def threads_that_hold(spec: Spec, cols: int) -> int | None:

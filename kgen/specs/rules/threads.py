@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kgen.specs.rules.problem import Problem, rule
-from kgen.specs.spec import WARP_SIZE, Merge, RowMap, Spec, Topology
+from kgen.specs.rules.problem import Problem, number_rule, rule
+from kgen.specs.spec import MAX_STRIDE_BLOCKS, WARP_SIZE, Merge, RowMap, Spec, Topology
 
 MAX_THREADS_PER_BLOCK = 1024
 MAX_THREADS_PER_SM = 2048
-MAX_GRID_BLOCKS = 2**31 - 1
 
 
 def natural_topology(spec: Spec) -> Topology:
@@ -21,19 +20,33 @@ def natural_topology(spec: Spec) -> Topology:
     return Topology.TWO_LEVEL if spec.threads_per_block % WARP_SIZE == 0 else Topology.TREE
 
 
-@rule
+def _connection(spec: Spec, *ways: str) -> str:
+    """Return the given ways to connect a row's threads, and the topology that does, if one does."""
+    threads, natural = spec.threads_per_row, natural_topology(spec)
+    if natural is not Topology.TREE or threads & (threads - 1) == 0:
+        return " or ".join([*ways, f"topology={natural}"])
+    return " or ".join(ways or [f"topology=two_level,threads={max(threads // 32, 1) * 32}"])
+
+
+@number_rule
 def threads_fit_a_block(spec: Spec) -> Iterator[Problem]:
-    """A block has 1 to 1024 threads; the host has one."""
+    """A block has 1 to 1024 threads."""
+    threads = spec.threads_per_block
+    if not 1 <= threads <= MAX_THREADS_PER_BLOCK:
+        yield Problem(
+            ("threads_per_block",),
+            f"threads={threads} is not a block size; use 1 to {MAX_THREADS_PER_BLOCK}",
+        )
+
+
+@rule
+def host_has_one_thread(spec: Spec) -> Iterator[Problem]:
+    """The host version is serial."""
     threads = spec.threads_per_block
     if spec.is_host and threads != 1:
         yield Problem(
             ("threads_per_block", "row_map"),
             f"threads={threads} on row_map=host: the host runs on one thread; use threads=1",
-        )
-    elif not 1 <= threads <= MAX_THREADS_PER_BLOCK:
-        yield Problem(
-            ("threads_per_block",),
-            f"threads={threads} is not a block size; use 1 to {MAX_THREADS_PER_BLOCK}",
         )
 
 
@@ -59,10 +72,12 @@ def tree_halves_evenly(spec: Spec) -> Iterator[Problem]:
     threads = spec.threads_per_row
     if spec.topology is Topology.TREE and threads & (threads - 1):
         low = 1 << (threads.bit_length() - 1)
+        ways = [f"threads={low}"] + [f"threads={2 * low}"] * (2 * low <= MAX_THREADS_PER_BLOCK)
+        ways += ["topology=two_level"] * (threads % WARP_SIZE == 0)
         yield Problem(
             ("threads_per_block", "topology"),
             f"threads={threads} with topology=tree: halving needs a power of two; "
-            f"use threads={low}, threads={min(2 * low, 1024)} or topology=two_level",
+            f"use {' or '.join(ways)}",
         )
 
 
@@ -81,13 +96,13 @@ def topology_fits_row_map(spec: Spec) -> Iterator[Problem]:
         yield Problem(
             axes,
             f"topology=none with {threads} threads a row: their results never meet; "
-            f"use topology={natural_topology(spec)}",
+            f"use {_connection(spec)}",
         )
     elif topology is Topology.WARP and threads != WARP_SIZE:
         yield Problem(
             axes,
             f"topology=warp with threads={threads}: shuffles reach only the {WARP_SIZE} lanes of a "
-            f"warp; use threads={WARP_SIZE} or topology=two_level",
+            f"warp; use {_connection(spec, f'threads={WARP_SIZE}')}",
         )
     elif spec.row_map is RowMap.WARP and topology not in (Topology.WARP, Topology.TREE):
         yield Problem(
@@ -120,8 +135,8 @@ def grid_belongs_to_grid_stride(spec: Spec) -> Iterator[Problem]:
             f"grid={grid} with row_map={spec.row_map}: the matrix alone decides the grid; "
             "use row_map=grid_stride or leave grid out",
         )
-    elif not 1 <= grid <= MAX_GRID_BLOCKS:
-        yield Problem(("grid_blocks",), f"grid={grid}: use 1 to {MAX_GRID_BLOCKS} blocks")
+    elif not 1 <= grid <= MAX_STRIDE_BLOCKS:
+        yield Problem(("grid_blocks",), f"grid={grid}: use 1 to {MAX_STRIDE_BLOCKS} blocks")
 
 
 @rule
