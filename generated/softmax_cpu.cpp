@@ -12,7 +12,7 @@
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    softmax_cpu(x, y, rows, cols)
 // rebuild   kgen build --variant cpu
-//           (kgen 0.1.0, templates c8572b1b)
+//           (kgen 0.1.0, templates 05d73b1d)
 
 #include <cfloat>
 #include <cmath>

@@ -18,7 +18,7 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 bytes a row, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates c8572b1b)
+//           (kgen 0.1.0, templates 05d73b1d)
 
 #include <cfloat>
 #include <cmath>

@@ -14,7 +14,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v5
-//           (kgen 0.1.0, templates c8572b1b)
+//           (kgen 0.1.0, templates 05d73b1d)
 
 #include <cfloat>
 #include <cmath>

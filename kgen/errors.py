@@ -32,6 +32,10 @@ class KernelFault(CheckFailed):
     """A kernel broke CUDA's rules while it ran; the message names the line of the `.cu`."""
 
 
+class KernelTimeout(KernelFault):
+    """A kernel ran longer than it may; the message names the line where it was."""
+
+
 class MissingTool(KgenError):
     """A compiler, library or device is not on this machine; the message says how to get it."""
 

@@ -50,11 +50,13 @@ def run(
     on: str = "cpu",
     options: CompileOptions | None = None,
     schedule: str = "in_order",
+    timeout_s: float = 120.0,
 ) -> NDArray[np.float32]:
     """Return the row-wise softmax of `x`, computed by the kernel.
 
     `x` is float32, 1-D (one row) or 2-D, with any strides; the result has its shape. `options` are
-    compiler flags of the GPU's side, `schedule` the order of threads on the CPU's.
+    compiler flags of the GPU's side; `schedule` is the order of threads on the CPU's, where the
+    kernels may take `timeout_s` seconds.
     Raises UsageError for an unsuitable array or shape, KernelFault when the kernel breaks CUDA's
     rules, MissingTool when a compiler or device is not on this machine.
     """
@@ -69,7 +71,7 @@ def run(
     elif on == "cpu":
         from kgen import cpu
 
-        y = cpu.run(source, launches, matrix, schedule=schedule)
+        y = cpu.run(source, launches, matrix, schedule=schedule, timeout_s=timeout_s)
     else:
         raise UsageError(f"on={on!r}: kernels run on {' or '.join(PLACES)}")
     return y.reshape(x.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import NoReturn
@@ -12,6 +13,7 @@ def main() -> None:
     from kgen.cli.app import app
     from kgen.errors import KgenError, MissingTool
 
+    _open_streams()
     try:
         try:
             app()
@@ -25,6 +27,16 @@ def main() -> None:
         if isinstance(error, BrokenPipeError):  # the reader has gone; Typer ends so, too
             sys.exit(1)
         _fail(error, MissingTool.exit_code)
+
+
+def _open_streams() -> None:
+    """Have streams that take every character, also where they are closed or plain ASCII."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.StringIO())
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(error: Exception, exit_code: int) -> NoReturn:

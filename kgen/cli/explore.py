@@ -120,11 +120,15 @@ def explain_variant(
     json: Json = False,
 ) -> None:
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
+    from pathlib import Path
+
+    from kgen.sources.edited import names_a_file, read_source
     from kgen.specs.explain import explain
     from kgen.specs.rules import problems_for
     from kgen.specs.variants import parse, spelling
 
-    spec = parse(with_options(variant, items, vec, threads))
+    text = with_options(variant, items, vec, threads)
+    spec = read_source(Path(text)).spec if names_a_file(text) else parse(text)
     found = explain(spec)
     on_shape = [] if found.problems else problems_for(spec, rows or 1, cols) if cols else []
     reasons = [problem.message for problem in (*found.problems, *on_shape)]

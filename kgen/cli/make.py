@@ -148,8 +148,19 @@ def _compile(
             if binary.log:
                 print(binary.log, file=sys.stderr)
             for row in report(source, binary, cols):
+                _note_broken_limit(row, arch, options)
                 reports.setdefault(row.kernel, {})[arch] = row
     return reports
+
+
+def _note_broken_limit(row: KernelReport, arch: str, options: CompileOptions) -> None:
+    limit = options.maxrregcount
+    if limit is not None and row.registers > limit:
+        print(
+            f"{row.kernel} takes {row.registers} registers on {arch} in spite of maxrregcount="
+            f"{limit}: ptxas puts __launch_bounds__ first",
+            file=sys.stderr,
+        )
 
 
 def _as_json(source: Source, path: Path, reports: Reports) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def run(
     cols: Annotated[int, typer.Option(help="Elements of a row of a made input.")] = 257,
     dist: Annotated[str, typer.Option(help="Distribution of a made input.")] = "uniform",
     seed: Annotated[int, typer.Option(help="Seed of a made input.")] = 42,
+    timeout: Annotated[float, typer.Option(help="Seconds that the kernels may take.")] = 120,
     on: On = "cpu",
     json: Json = False,
 ) -> None:
@@ -49,7 +50,7 @@ def run(
     target = find_target(with_options(variant, items, vec, threads))
     x = _load(input_file) if input_file else _made(dist, rows, cols, seed)
     matrix = as_matrix(x)
-    y = run_target(target, x, on)
+    y = run_target(target, x, on, timeout_s=timeout)
     if output_file:
         _save(output_file, y)
     source = source_for(target, *matrix.shape)
@@ -123,11 +124,15 @@ def check(
         int | None, typer.Option(min=0, help="Check this shape instead of the usual.")
     ] = None,
     inputs: Annotated[list[str] | None, typer.Option("--input", help="Only these inputs.")] = None,
-    schedule: Annotated[str, typer.Option(help="Order of threads on the CPU.")] = "in_order",
+    schedule: Annotated[
+        str | None, typer.Option(help="Only this order of threads on the CPU.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that a kernel may take.")] = 60,
     on: On = "cpu",
     json: Json = False,
 ) -> None:
     """Verify variants against float64: all named ones by default, at boundary sizes."""
+    from kgen.evidence.check import SCHEDULES
     from kgen.evidence.inputs import ALL_INPUTS
     from kgen.execute import PLACES, find_target
     from kgen.specs.versions import VERSIONS
@@ -142,8 +147,14 @@ def check(
         targets = [target for target in targets if not _is_host(target)]
         if not targets:
             raise UsageError("host versions do not run on a GPU; check them with --on cpu")
-    chosen = tuple(inputs) if inputs else ALL_INPUTS
-    verdicts = _check_all(targets, on, shapes, chosen, schedule)
+    verdicts = _check_all(
+        targets,
+        on=on,
+        shapes=shapes,
+        inputs=tuple(inputs) if inputs else ALL_INPUTS,
+        schedules=(schedule,) if schedule else SCHEDULES,
+        timeout_s=timeout,
+    )
     if json:
         print_json([vars(row) for group in verdicts for row in group])
     else:
@@ -159,9 +170,7 @@ def _is_host(target: Target) -> bool:
     return (target.spec if isinstance(target, Source) else target).is_host
 
 
-def _check_all(
-    targets: list[Target], on: str, shapes: Any, inputs: tuple[str, ...], schedule: str
-) -> list[list[CheckRow]]:
+def _check_all(targets: list[Target], on: str, **how: Any) -> list[list[CheckRow]]:
     """Check the targets side by side on the CPU (each run is a process), in turn on the GPU."""
     import os
     from concurrent.futures import ThreadPoolExecutor
@@ -170,9 +179,7 @@ def _check_all(
 
     workers = (os.cpu_count() or 1) if on == "cpu" else 1
     with ThreadPoolExecutor(workers) as pool:
-        return list(
-            pool.map(lambda one: list(check_target(one, on, shapes, inputs, schedule)), targets)
-        )
+        return list(pool.map(lambda target: list(check_target(target, on, **how)), targets))
 
 
 def _print_verdicts(verdicts: list[list[CheckRow]], on: str) -> None:

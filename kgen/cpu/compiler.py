@@ -63,8 +63,17 @@ def find_cxx() -> Path:
 
 @functools.cache
 def describe_cxx(cxx: Path) -> str:
-    """Return the compiler's own description of itself, version included."""
-    return subprocess.run([cxx, "--version"], capture_output=True, text=True).stdout
+    """Return the compiler's own description of itself, version included.
+
+    Raises MissingTool for a program that has none: it is no compiler.
+    """
+    try:
+        said = subprocess.run([cxx, "--version"], capture_output=True, text=True).stdout
+    except OSError as error:
+        raise MissingTool(f"{cxx} cannot be run ({error.strerror}): set CXX to g++") from None
+    if not any(name in said for name in ("Free Software Foundation", "GCC", "clang")):
+        raise MissingTool(f"{cxx} is neither g++ nor clang++: set CXX to one of them")
+    return said
 
 
 def kernel_flags(cxx: Path) -> tuple[str, ...]:
@@ -81,6 +90,8 @@ def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
     process = subprocess.run(
         [cxx, *arguments], cwd=folder, env=environment, capture_output=True, text=True
     )
+    if "No space left on device" in process.stderr:
+        raise MissingTool(f"no space is left in {folder}: free some, or set KGEN_CACHE_DIR")
     return (process.stderr or "no message") if process.returncode else ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kgen.cpu.compiler import display_name, with_display_name
 from kgen.cpu.process import Outcome
-from kgen.errors import KernelFault
+from kgen.errors import KernelFault, KernelTimeout
 from kgen.launch import LaunchPlan
 from kgen.sources.source import Source
 
@@ -39,17 +39,18 @@ def fault_of(
     lines = outcome.messages.splitlines()
     reports = [Report(**json.loads(line)) for line in lines if line.startswith(_REPORT_START)]
     limit = f" of {timeout_s:g} s" if outcome.timed_out else ""
+    kind = KernelTimeout if outcome.timed_out else KernelFault
     if reports:
         # Which blocks run at the same time is chance; the lowest faulty one is always among them.
         first = min(reports, key=lambda report: report.block)
-        return KernelFault(_describe(source, executable, first) + limit)
+        return kind(_describe(source, executable, first) + limit)
     if outcome.messages:
         why = outcome.messages.strip()
     elif outcome.timed_out:
         why = f"killed at its time limit{limit}"
     else:
         why = f"ended the CPU executor with exit code {outcome.exit_code}"
-    return KernelFault(f"{display_name(source)}: {kernel_names(plan)}: {why}")
+    return kind(f"{display_name(source)}: {kernel_names(plan)}: {why}")
 
 
 def kernel_names(plan: LaunchPlan) -> str:

@@ -6,6 +6,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from kgen.errors import MissingTool
+
 # How long the process may take to say what it was running when its time is up.
 _LAST_WORDS_S = 5.0
 
@@ -25,13 +27,7 @@ def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> Ou
     The process inherits the file `descriptor`, and standard output for kernels that print. At its
     time limit it first gets SIGTERM, for which it reports what is running.
     """
-    with subprocess.Popen(
-        [executable],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        pass_fds=(descriptor,),
-        text=True,
-    ) as process:
+    with _start(executable, descriptor) as process:
         try:
             _, messages = process.communicate(job, timeout_s)
             return Outcome(process.returncode, messages, False)
@@ -40,6 +36,22 @@ def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> Ou
             return Outcome(process.returncode, messages, True)
         finally:
             process.kill()  # nothing to do in the cases above; on Ctrl-C there is
+
+
+def _start(executable: Path, descriptor: int) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            [executable],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(descriptor,),
+            text=True,
+        )
+    except PermissionError:
+        raise MissingTool(
+            f"{executable} may not be run from where it is: set KGEN_CACHE_DIR to a folder on a "
+            "file system that programs can be run from"
+        ) from None
 
 
 def _end(process: subprocess.Popen[str]) -> str:

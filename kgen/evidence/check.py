@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kgen.errors import CheckFailed
-from kgen.evidence.inputs import ALL_INPUTS, make
+from kgen.errors import CheckFailed, CompileFailed, KernelTimeout
+from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.reference import judge
 from kgen.execute import Target, run, source_for
 from kgen.launch import serial_additions
@@ -19,6 +18,8 @@ from kgen.specs.spec import RowMap, Spec
 from kgen.specs.variants import spelling
 
 ROWS_PER_INPUT = 3
+# In order, and one warp as far as it goes: what one order of threads hides the other shows.
+SCHEDULES = ("in_order", "warp_greedy")
 # Longer rows prove nothing that these do not, and cost time.
 MAX_COLS = 4100
 Shape = tuple[int, int]
@@ -50,54 +51,57 @@ def check(
     on: str = "cpu",
     shapes: Iterable[Shape] | None = None,
     inputs: tuple[str, ...] = ALL_INPUTS,
-    schedule: str = "in_order",
+    schedules: tuple[str, ...] = SCHEDULES,
+    timeout_s: float = 60.0,
 ) -> Iterator[CheckRow]:
     """Yield a verdict for each shape, the spec's boundary shapes by default.
 
-    Each shape is run once, on a matrix whose rows come from all `inputs` in turn. A kernel that
-    faults is a failed row. Raises UsageError when a shape that was asked for cannot be run.
+    A shape's matrix has rows of all `inputs` in turn, and is run once in each order of threads (on
+    a GPU once). A kernel that faults is a failed row; one that does not compile or takes longer
+    than `timeout_s` seconds is not tried on further shapes. Raises UsageError when a shape that
+    was asked for cannot be run.
     """
     spec = target.spec if isinstance(target, Source) else target
+    orders = schedules if on == "cpu" and not spec.is_host else schedules[:1]
     for rows, cols in boundary_shapes(spec) if shapes is None else shapes:
-        yield _check_shape(target, on, (rows, cols), inputs, schedule)
+        source = source_for(target, rows, cols)
+        x = mixed_rows(inputs, rows, cols)
+        row = CheckRow(name_of(target), rows, cols, inputs, True, 0.0, 0.0, "")
+        try:
+            for order in orders:
+                y = run(source, x, on, schedule=order, timeout_s=timeout_s)
+                row = _judged(row, y, x, serial_additions(source.spec, cols))
+        except CheckFailed as failure:
+            row = replace(
+                row, ok=False, max_abs_error=np.inf, max_rel_error=np.inf, reason=str(failure)
+            )
+            yield row
+            if isinstance(failure, CompileFailed | KernelTimeout):
+                return
+        else:
+            yield row
 
 
-def _check_shape(
-    target: Target, on: str, shape: Shape, inputs: tuple[str, ...], schedule: str
-) -> CheckRow:
-    rows, cols = shape
-    x, owners = mixed_rows(inputs, rows, cols)
-    source = source_for(target, rows, cols)
-    try:
-        y = run(source, x, on, schedule=schedule)
-    except CheckFailed as failure:
-        return CheckRow(name_of(target), rows, cols, inputs, False, np.inf, np.inf, str(failure))
-    additions = serial_additions(source.spec, cols)
-    verdicts = [
-        (name, judge(y[owners == i], x[owners == i], additions)) for i, name in enumerate(inputs)
-    ]
-    reasons = [f"input {name}: {verdict.reason}" for name, verdict in verdicts if not verdict.ok]
-    return CheckRow(
-        name_of(target),
-        rows,
-        cols,
-        inputs,
-        not reasons,
-        max(verdict.max_abs_error for _, verdict in verdicts),
-        max(verdict.max_rel_error for _, verdict in verdicts),
-        reasons[0] if reasons else "",
+def _judged(row: CheckRow, y: Matrix, x: Matrix, additions: int) -> CheckRow:
+    """Return the row with the verdict on one more output."""
+    verdict = judge(y, x, additions)
+    place = "" if verdict.ok else f"input {row.inputs[verdict.row % len(row.inputs)]}: "
+    return replace(
+        row,
+        ok=row.ok and verdict.ok,
+        max_abs_error=max(row.max_abs_error, verdict.max_abs_error),
+        max_rel_error=max(row.max_rel_error, verdict.max_rel_error),
+        reason=row.reason or place + verdict.reason,
     )
 
 
-def mixed_rows(
-    inputs: tuple[str, ...], rows: int, cols: int
-) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
-    """Return a rows x cols matrix whose rows come from the inputs in turn, and each row's input."""
+def mixed_rows(inputs: tuple[str, ...], rows: int, cols: int) -> Matrix:
+    """Return a rows x cols matrix whose rows come from the inputs in turn."""
     owners = np.arange(rows) % len(inputs)
     x = np.empty((rows, cols), np.float32)
     for i, name in enumerate(inputs):
         x[owners == i] = make(name, int(np.sum(owners == i)), cols)
-    return x, owners
+    return x
 
 
 def boundary_shapes(spec: Spec) -> list[Shape]:

@@ -81,7 +81,7 @@ class Verdict:
     `max_rel_error` is relative to the row's largest value, and `row_sum_error` is the largest
     distance of a row's sum from 1. Errors are infinite where only one of output and reference is
     NaN. `worst` is the element with the largest relative error (None for an empty matrix), and
-    `reason` is empty when `ok`, otherwise one sentence with the place and the numbers.
+    `reason` is empty when `ok`, otherwise one sentence with the place, in `row`, and the numbers.
     """
 
     ok: bool
@@ -89,6 +89,7 @@ class Verdict:
     max_rel_error: float = 0.0
     row_sum_error: float = 0.0
     worst: Element | None = None
+    row: int = 0
     reason: str = ""
 
 
@@ -112,13 +113,15 @@ def judge(y: Array, x: Array, serial_additions: int) -> Verdict:
     ]
     worst = max(chunks, key=lambda chunk: chunk.max_rel_error)
     sums = max(chunks, key=lambda chunk: chunk.row_sum_error)
-    reason = _element_reason(worst, serial_additions) or _sum_reason(sums, serial_additions, cols)
+    wrong_element = _element_reason(worst, serial_additions)
+    reason = wrong_element or _sum_reason(sums, serial_additions, cols)
     return Verdict(
         ok=not reason,
         max_abs_error=max(chunk.max_abs_error for chunk in chunks),
         max_rel_error=worst.max_rel_error,
         row_sum_error=sums.row_sum_error,
         worst=worst.worst,
+        row=worst.worst.row if wrong_element else sums.worst_sum_row,
         reason=reason,
     )
 

@@ -90,20 +90,27 @@ def write_all(folder: Path) -> list[Path]:
 
 
 def drifted(folder: Path) -> list[str]:
-    """Return what differs between `folder` and what the templates give now, one phrase a file."""
+    """Return what differs between `folder` and what the templates give now, one phrase a file.
+
+    Files that neither a version nor the folder's manifest names are a user's own.
+    """
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder} to check; write it with kgen build --all")
     sources = named_sources()
     expected = {source.filename: source.text for source in sources.values()}
     expected[MANIFEST] = manifest(sources)
-    found = {
-        path.name: path for path in folder.iterdir() if path.suffix in (".cu", ".cpp", ".json")
-    }
-    changed = [f"{name} is missing" for name in expected if name not in found]
-    changed += [f"{name} belongs to no version" for name in found if name not in expected]
-    changed += [
-        f"{name} differs"
+    changed = [
+        f"{name} {'differs' if (folder / name).exists() else 'is missing'}"
         for name, text in expected.items()
-        if name in found and found[name].read_bytes() != text.encode()
+        if not (folder / name).is_file() or (folder / name).read_bytes() != text.encode()
     ]
-    return sorted(changed)
+    left = [name for name in _listed(folder) if name not in expected and (folder / name).exists()]
+    return sorted([*changed, *(f"{name} belongs to no version" for name in left)])
+
+
+def _listed(folder: Path) -> list[str]:
+    """Return the files that the folder's manifest names; a damaged manifest differs anyway."""
+    try:
+        return list(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return []

@@ -29,7 +29,7 @@ def read_source(path: Path) -> Source:
     text. Raises UsageError when the file cannot be read or has no kgen header.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(f"{path} cannot be read: {reason}") from None
@@ -43,19 +43,22 @@ def read_source(path: Path) -> Source:
         )
     spec = _spec(path, header, version[1])
     stem = title[1]
-    return Source(spec, stem, text, tuple(stem + kernel.suffix for kernel in kernels(spec)), path)
+    symbols = tuple(stem + kernel.suffix for kernel in kernels(spec))
+    for symbol in symbols:
+        if not re.search(rf"\b{symbol}\s*\(", text):
+            raise UsageError(f"{path} defines no {symbol}, which the stem in its header promises")
+    return Source(spec, stem, text, symbols, path)
 
 
 def _header(text: str) -> str:
-    lines = text.splitlines()
+    lines = text.lstrip().splitlines()
     end = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
     return "\n".join(lines[:end])
 
 
 def _spec(path: Path, header: str, version: str) -> Spec:
-    start = re.search(r"^// spec\s", header, re.MULTILINE)
-    stop = re.search(r"^// parent\s", header, re.MULTILINE)
-    body = header[start.end() : stop.start()] if start and stop else ""
+    found = re.search(r"^// spec\s+(.*(?:\n//\s{4,}.*)*)", header, re.MULTILINE)
+    body = found[1] if found else ""
     values: dict[str, Any] = {}
     for name, text in re.findall(r"(\w+)=(\S+)", body):
         if name not in AXES:
@@ -66,4 +69,6 @@ def _spec(path: Path, header: str, version: str) -> Spec:
         raise UsageError(f"{path}: its header's spec lacks {', '.join(missing)}; build it anew")
     spec = find_version(version).spec.replace(**values)
     require_valid(spec)
+    if spec.in_registers and spec.items_per_thread is None:
+        raise UsageError(f"{path}: its header has items_per_thread=auto; write the code's number")
     return spec

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations, product
 from typing import Any, get_type_hints
 
-from kgen.specs.rules import MAX_THREADS_PER_BLOCK, Problem, natural_topology, problems
-from kgen.specs.spec import WARP_SIZE, Spec, differences, format_value, short_name
+from kgen.specs.rules import (
+    MAX_THREADS_PER_BLOCK,
+    Problem,
+    natural_topology,
+    problems,
+    problems_for,
+)
+from kgen.specs.spec import DEFAULT_COLS, WARP_SIZE, Spec, differences, format_value, short_name
 from kgen.specs.variants import spelling
 from kgen.specs.versions import find_version
 
 _TYPES = get_type_hints(Spec)
+MAX_CHANGES = 4
+# How many of the places reached so far are searched further.
+MAX_PLACES = 60
 # What is worth trying on the axes whose values are not listed by a type.
 _TRIED: dict[str, tuple[Any, ...]] = {
     "vec_size": (1, 2, 4),
@@ -22,7 +30,7 @@ _TRIED: dict[str, tuple[Any, ...]] = {
     "tile_size": (None, 1024),
     "threads_per_block": (1, *range(WARP_SIZE, MAX_THREADS_PER_BLOCK + 1, WARP_SIZE)),
     "grid_blocks": (None,),
-    "min_blocks_per_sm": (None, 1),
+    "min_blocks_per_sm": (None, 1, 2, 4, 8),
     "static_cols": (None,),
 }
 
@@ -58,28 +66,38 @@ def explain(spec: Spec) -> Explanation:
 
 
 def nearest_valid(spec: Spec) -> Spec | None:
-    """Return the valid spec that changes the fewest of the clashing axes, up to three.
+    """Return a valid spec that changes as few axes as can be, up to four; None when none is found.
 
-    Axes that the user left as the version has them are changed before those that the user set.
+    Only axes that a broken rule names are changed, those that the user left as the version has them
+    before those that the user set. A spec with `auto` items must be able to hold DEFAULT_COLS, so
+    that it can be built.
     """
-    base = find_version(spec.version).spec
-    clashing = list(dict.fromkeys(axis for problem in problems(spec) for axis in problem.axes))
-    own = set(differences(base, spec))
-    clashing.sort(key=lambda axis: axis in own)
-    for changed in range(1, 4):
-        for axes in combinations(clashing, changed):
-            for candidate in _candidates(spec, axes):
-                if not problems(candidate):
-                    return candidate
+    kept = set(differences(find_version(spec.version).spec, spec))
+    found, seen = [spec], {spec}
+    for _ in range(MAX_CHANGES):
+        tried = [candidate for place in found[:MAX_PLACES] for candidate in _changed(place, kept)]
+        valid = next((candidate for candidate in tried if _can_be_built(candidate)), None)
+        if valid:
+            return valid
+        found = [candidate for candidate in dict.fromkeys(tried) if candidate not in seen]
+        found.sort(key=lambda candidate: len(problems(candidate)))
+        seen.update(found)
     return None
 
 
-def _candidates(spec: Spec, axes: tuple[str, ...]) -> Iterator[Spec]:
-    choices = [
-        sorted(_values(axis), key=lambda value: _distance(spec, axis, value)) for axis in axes
-    ]
-    for values in product(*choices):
-        yield spec.replace(**dict(zip(axes, values, strict=True)))
+def _can_be_built(spec: Spec) -> bool:
+    needs_length = spec.in_registers and spec.items_per_thread is None and not spec.static_cols
+    return not problems(spec) and not (needs_length and problems_for(spec, 1, DEFAULT_COLS))
+
+
+def _changed(spec: Spec, kept: set[str]) -> Iterator[Spec]:
+    """Yield the spec with one of its clashing axes changed, the most welcome changes first."""
+    found = problems(spec) or problems_for(spec, 1, DEFAULT_COLS)
+    clashing = dict.fromkeys(axis for problem in found for axis in problem.axes)
+    for axis in sorted(clashing, key=lambda axis: axis in kept):
+        for value in sorted(_values(axis), key=lambda value: _distance(spec, axis, value)):
+            if value != getattr(spec, axis):
+                yield spec.replace(**{axis: value})
 
 
 def _values(axis: str) -> tuple[Any, ...]:

@@ -40,7 +40,12 @@ def parse(text: str) -> Spec:
     """
     name, _, rest = text.strip().partition(":")
     settings = [item.strip() for item in rest.split(",") if item.strip()]
-    return apply(find_version(name.strip()).spec, dict(_setting(item) for item in settings))
+    changes: dict[str, Any] = {}
+    for axis, value in map(_setting, settings):
+        if axis in changes:
+            raise UsageError(f"{text!r} sets {short_name(axis)} twice")
+        changes[axis] = value
+    return apply(find_version(name.strip()).spec, changes)
 
 
 def checked(text: str) -> Spec:
@@ -75,7 +80,7 @@ def parse_value(axis: str, text: str) -> Any:
         words = choices = {"true": True, "false": False}
     elif text == "auto" and kind is not int:
         return None
-    elif re.fullmatch(r"-?\d{1,12}", text):
+    elif re.fullmatch(r"-?[0-9]{1,12}", text):
         return int(text)
     else:
         raise UsageError(f"{axis}={text}: a whole number is needed")

@@ -157,14 +157,21 @@ def test_drift_is_named_file_by_file_and_left_alone(call: Call) -> None:
     with (folder / "softmax_v5.cu").open("a") as file:
         file.write("// edited\n")
     (folder / "softmax_v6.cu").unlink()
-    (folder / "softmax_mine.cu").write_text("// mine\n")
+    (folder / "softmax_mine.cu").write_text("// a user's own\n")
+    (folder / "softmax_old.cu").write_text("// of a version that is gone\n")
+    listed = (
+        (folder / "manifest.json")
+        .read_text()
+        .replace('"files": {', '"files": {"softmax_old.cu": {},')
+    )
+    (folder / "manifest.json").write_text(listed)
     (folder / "notes.txt").write_text("not a source\n")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     drift = call("build", "--all", "--check", "--out", folder)
     assert drift.code == 1 and drift.out == ""
     assert drift.err == (
-        "kgen: copy is not what the templates give: softmax_mine.cu belongs to no version; "
-        "softmax_v5.cu differs; softmax_v6.cu is missing; "
+        "kgen: copy is not what the templates give: manifest.json differs; "
+        "softmax_old.cu belongs to no version; softmax_v5.cu differs; softmax_v6.cu is missing; "
         "run kgen build --all and look at the difference\n"
     )
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

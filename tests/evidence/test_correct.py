@@ -33,7 +33,7 @@ def test_versions_at_their_boundaries(name: str) -> None:
 @pytest.mark.parametrize("schedule", ["reversed", "warp_greedy", "random"])
 @pytest.mark.parametrize("name", [name for name in VERSIONS if name != "cpu"])
 def test_versions_in_other_orders_of_threads(name: str, schedule: str) -> None:
-    assert failures(name, schedule=schedule, shapes=[(45, 257), (45, 1027)]) == []
+    assert failures(name, schedules=(schedule,), shapes=[(45, 257), (45, 1027)]) == []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_any_valid_combination_is_right(spec: Spec, cols: int, rows: int) -> Non
     cols = spec.static_cols or cols
     if problems_for(spec, rows, cols):
         return
-    x, _ = mixed_rows(ALL_INPUTS, rows, cols)
+    x = mixed_rows(ALL_INPUTS, rows, cols)
     verdict = judge(run(spec, x), x, serial_additions(spec, cols))
     assert verdict.ok, verdict.reason
 

@@ -50,6 +50,22 @@ def test_a_mutant_is_caught(variant: str, old: str, new: str) -> None:
     assert not all(row.ok for row in verdicts)
 
 
+def test_an_order_of_threads_that_hides_a_race_is_not_the_only_one() -> None:
+    source = render(checked("v2"))
+    barrier = f"{SYNC}  // everybody has read"
+    mutant = replace(source, text=source.text.replace(barrier, "; //"))
+    in_order = check(mutant, shapes=[(45, 1000)], schedules=("in_order",))
+    assert all(row.ok for row in in_order)
+    assert not all(row.ok for row in check(mutant, shapes=[(45, 1000)]))
+
+
+def test_a_kernel_that_hangs_is_tried_once() -> None:
+    source = render(checked("v1"))
+    mutant = replace(source, text=source.text.replace("half /= 2", "half /= 1"))
+    (row,) = check(mutant, shapes=[(45, 3), (45, 33)], timeout_s=1)
+    assert "of 1 s" in row.reason
+
+
 @pytest.mark.parametrize("variant", sorted({variant for variant, _, _ in MUTANTS.values()}))
 def test_the_unchanged_source_passes(variant: str) -> None:
     source = render(checked(variant).resolve(257))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from kgen.errors import MissingTool
 from kgen.sources.render import render
 from kgen.specs.spec import Spec
-from kgen.specs.variants import spelling
+from kgen.specs.variants import checked, spelling
 from kgen.toolchain import find_nvcc
 from tests.strategies import valid_specs
 
@@ -33,6 +33,15 @@ def test_every_generated_file_compiles_with_plain_nvcc(nvcc: str, tmp_path: Path
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(list(tmp_path.glob("*.o"))) == len(files)
+
+
+@pytest.mark.parametrize("variant", ["v7:update=online_tile", "t2:cache=shared,vec=2", "t1:vec=4"])
+def test_no_constant_is_left_unused(nvcc: str, variant: str, tmp_path: Path) -> None:
+    source = render(checked(variant))
+    (tmp_path / source.filename).write_text(source.text)
+    command = [nvcc, "-Werror", "all-warnings", "-ptx", source.filename]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_sampled_combinations_compile(nvcc: str, tmp_path: Path) -> None:

@@ -158,6 +158,33 @@ def test_files_without_a_usable_header(text: str, sentence: str, tmp_path: Path)
         read_source(path)
 
 
+def edited(tmp_path: Path, variant: str, old: str, new: str) -> Path:
+    text = render(checked(variant)).text
+    assert old in text
+    path = tmp_path / "mine.cu"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return path
+
+
+def test_a_header_may_stand_behind_a_byte_order_mark_and_blank_lines(tmp_path: Path) -> None:
+    path = edited(tmp_path, "v6", "// softmax_v6:", "\ufeff\n\n// softmax_v6:")
+    assert read_source(path).spec == checked("v6")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("    softmax_v7(", "    my_softmax(", "defines no softmax_v7"),
+        ("items_per_thread=4", "items_per_thread=auto", "write the code's number"),
+    ],
+)
+def test_headers_that_do_not_fit_the_code(
+    old: str, new: str, sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        read_source(edited(tmp_path, "v7", old, new))
+
+
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_source(tmp_path / "none.cu")

@@ -33,7 +33,7 @@ def test_named_axes_bring_others_along() -> None:
     assert parse("v3:update=online").cache is Cache.INPUTS_REGISTERS
     assert parse("v5:row_map=warp").topology is Topology.WARP
     assert parse("v5:row_map=thread").merge is Merge.SEPARATE
-    assert parse("v7:items=4,cache=none,items=auto").items_per_thread is None
+    assert parse("v7:cache=none").items_per_thread is None
     assert parse("v6_fetch:cache=registers").prefetch is False
     assert parse("k1:row_map=host").threads_per_block == 1
 
@@ -57,6 +57,8 @@ def test_a_named_axis_never_moves() -> None:
         ("v7:items=99999999999999", "a whole number is needed"),
         ("v7:cache=regs", "cache=regs is not a choice; did you mean|cache=regs is not a choice"),
         ("v7:prefetch=maybe", "prefetch=maybe is not a choice; known are true, false"),
+        ("v7:items=4,items_per_thread=8", "sets items twice"),
+        ("v7:items=\u0664", "a whole number is needed"),
         ("v7:version=v8", "there is no axis 'version'"),
     ],
 )
