@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from kgen.errors import UsageError
 from kgen.launch import plan
-from kgen.sources.edited import names_a_file, read_source
+from kgen.sources.edited import read_source
 from kgen.sources.render import render
 from kgen.sources.source import Source
 from kgen.specs.rules import require_valid
 from kgen.specs.spec import Spec
 from kgen.specs.variants import checked
+from kgen.text import names_a_file
 
 if TYPE_CHECKING:
     from kgen.toolchain import CompileOptions

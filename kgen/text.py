@@ -1,13 +1,19 @@
-"""Small helpers for the sentences that kgen prints."""
+"""Small helpers for what kgen reads from users and prints to them."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+
+
+def names_a_file(text: str) -> bool:
+    """Whether a command's argument is a source file's path rather than a variant."""
+    return text.endswith((".cu", ".cpp"))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'v7'?` with the nearest known words, or the list of all of them."""
+    import difflib
+
     names = list(known)
     near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
     if near:

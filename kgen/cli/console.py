@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from kgen.errors import UsageError
-from kgen.sources.edited import names_a_file
+from kgen.text import names_a_file
 
 Items = Annotated[
     str | None, typer.Option("--items", help="Set the axis items (items_per_thread).")

@@ -122,10 +122,11 @@ def explain_variant(
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
     from pathlib import Path
 
-    from kgen.sources.edited import names_a_file, read_source
+    from kgen.sources.edited import read_source
     from kgen.specs.explain import explain
     from kgen.specs.rules import problems_for
     from kgen.specs.variants import parse, spelling
+    from kgen.text import names_a_file
 
     text = with_options(variant, items, vec, threads)
     spec = read_source(Path(text)).spec if names_a_file(text) else parse(text)

@@ -14,13 +14,6 @@ from kgen.specs.spec import AXES, Spec
 from kgen.specs.variants import parse_value
 from kgen.specs.versions import find_version
 
-SUFFIXES = (".cu", ".cpp")
-
-
-def names_a_file(text: str) -> bool:
-    """Whether a command's argument is a file's path rather than a variant."""
-    return text.endswith(SUFFIXES)
-
 
 def read_source(path: Path) -> Source:
     """Read a generated (and perhaps edited) `.cu` or `.cpp` with the spec of its header.
