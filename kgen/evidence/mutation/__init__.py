@@ -1,0 +1,1 @@
+"""Mutation testing: makes the mistakes that people make and sees whether the checks catch them."""
