@@ -103,14 +103,15 @@ class Access:
 class MemoryFault:
     """An access that CUDA does not define, or an output that is not what it should be.
 
-    `what` says which: out_of_bounds, uninitialised, unwritten or written_twice. `place` is the
-    first such address in words, `element` its 4-byte element of the buffer or array, `times` how
-    often the instruction did it.
+    `what` says which: out_of_bounds, uninitialised, unwritten or written_twice. The first one is
+    `offset` bytes from the start of the buffer or shared array; `times` is how often the
+    instruction did it, or how many elements are unwritten. `message` is the whole as a sentence.
     """
 
     what: str
     kernel: str
-    place: str
+    buffer: str
+    offset: int
     access: Access
     times: int
     message: str
@@ -118,10 +119,14 @@ class MemoryFault:
 
 @dataclass(frozen=True)
 class Race:
-    """Two accesses of one location that nothing orders, at least one of them a write."""
+    """Two accesses of one location that nothing orders, at least one of them a write.
+
+    `second` ran after `first` this time. The other fields are those of a MemoryFault.
+    """
 
     kernel: str
-    place: str
+    buffer: str
+    offset: int
     first: Access
     second: Access
     times: int

@@ -21,11 +21,13 @@ from kgen.sources.source import Source
 
 _RACE = "race"
 _FAULTS = {
-    "out_of_bounds": "{access} of {place}, which is no memory of the kernel's",
-    "uninitialised": "{access} of {place}, which nobody has written",
-    "written_twice": "{place} is written a second time, by another thread, before anybody read it",
-    "unwritten": "no thread writes {place}",
+    "out_of_bounds": "{0} out of bounds, {1}",
+    "uninitialised": "{0} of {1}, which nobody has written",
+    "written_twice": "second {0} of {1} by another thread, before anybody read the first",
+    "unwritten": "nobody writes {1}",
 }
+_VERBS = {"read": "reads", "write": "writes", "atomic": "updates"}
+_ELEMENT_BYTES = 4
 _COUNTS_START = '{"counts": '
 _FINDING_START = '{"finding": '
 
@@ -82,46 +84,42 @@ def _findings(source: Source, executable: Path, lines: list[str]) -> list[Memory
     return [_finding(source, line_of, finding) for finding in found]
 
 
-def _finding(
-    source: Source, line_of: dict[int, int], finding: dict[str, Any]
-) -> MemoryFault | Race:
+def _finding(source: Source, line_of: dict[int, int], found: dict[str, Any]) -> MemoryFault | Race:
     accesses = [
-        Access(party["kind"], line_of.get(party["program_counter"], 0), *_who(party))
-        for party in finding["parties"]
+        Access(
+            party["kind"], line_of.get(party["program_counter"], 0), party["block"], party["thread"]
+        )
+        for party in found["parties"]
     ]
-    kernel, place, times = finding["kernel"], finding["place"], finding["times"]
-    file = display_name(source)
-    if finding["what"] == _RACE:
-        first, second = accesses
-        message = _race_words(file, kernel, place, first, second)
-        return Race(kernel, place, first, second, times, message)
+    where = (found["kernel"], found["buffer"], found["offset"])
+    place = _place(found)
+    message = f"{display_name(source)}:{accesses[0].line}: kernel {found['kernel']}"
+    if found["what"] == _RACE:
+        second, first = accesses
+        message += f": {_race(first, second, place)}"
+        return Race(*where, first, second, found["times"], message)
     (access,) = accesses
-    message = _fault_words(file, kernel, finding, access)
-    return MemoryFault(finding["what"], kernel, place, access, times, message)
+    if access.thread >= 0:
+        message += f", block {access.block}, thread {access.thread}"
+    message += f": {_FAULTS[found['what']].format(access.kind, place)}"
+    return MemoryFault(found["what"], *where, access, found["times"], message)
 
 
-def _who(party: dict[str, Any]) -> tuple[int, int]:
-    return party["block"], party["thread"]
+def _place(found: dict[str, Any]) -> str:
+    offset, size, buffer = found["offset"], found["buffer_bytes"], found["buffer"]
+    if offset < 0:
+        return f"{-offset} bytes before the start of {buffer}"
+    if offset >= size:
+        return f"{offset - size} bytes past the end of {buffer}"
+    return f"element {offset // _ELEMENT_BYTES} of {buffer}"
 
 
-def _race_words(file: str, kernel: str, place: str, first: Access, second: Access) -> str:
+def _race(first: Access, second: Access, place: str) -> str:
     return (
-        f"{file}:{second.line}: kernel {kernel}: race: {_does(second)} {place}, and nothing orders "
-        f"that after line {first.line}, where {_does(first)} it"
+        f"race on {place}: {_does(second)} it on line {second.line}, and {_does(first)} it on line "
+        f"{first.line}, with nothing that orders the two"
     )
 
 
 def _does(access: Access) -> str:
-    verb = {"read": "reads", "write": "writes", "atomic": "atomically updates"}[access.kind]
-    return f"thread {access.thread} of block {access.block} {verb}"
-
-
-def _fault_words(file: str, kernel: str, finding: dict[str, Any], access: Access) -> str:
-    place = finding["place"]
-    if access.thread < 0:
-        return f"{file}: kernel {kernel}: {_FAULTS[finding['what']].format(place=place)}"
-    words = _FAULTS[finding["what"]].format(
-        access=f"{finding['bytes']}-byte {access.kind}", place=place
-    )
-    who = f"kernel {kernel}, block {access.block}, thread {access.thread}"
-    return f"{file}:{access.line}: {who}: {words}"
+    return f"thread {access.thread} of block {access.block} {_VERBS[access.kind]}"

@@ -7,8 +7,9 @@
 
 namespace kgen_cpu {
 
-// What kernels know as constants (cuda_types.h).
-__thread uint3 thread_index asm("threadIdx");
+// What kernels know as constants (cuda_types.h). Aligned so that the linker leaves the gap behind
+// the last shared array that it leaves between two.
+alignas(SHARED_ALIGNMENT) __thread uint3 thread_index asm("threadIdx");
 __thread uint3 block_index asm("blockIdx");
 __thread dim3 block_size asm("blockDim");
 __thread dim3 grid_size asm("gridDim");

@@ -14,6 +14,7 @@ namespace observing {
 
 #ifdef KGEN_CPU_OBSERVING
 
+constexpr bool IS_ON = true;
 void begin_job(const Job& job);
 void begin_launch(const Launch& launch);
 void begin_block(unsigned block);
@@ -27,6 +28,7 @@ void end_job();
 
 #else
 
+constexpr bool IS_ON = false;
 inline void begin_job(const Job&) {}
 inline void begin_launch(const Launch&) {}
 inline void begin_block(unsigned) {}

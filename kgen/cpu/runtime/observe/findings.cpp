@@ -25,18 +25,20 @@ std::string json_of(const Party& party) {
 
 }  // namespace
 
-void Findings::add(const char* what, const std::string& kernel, const std::string& place, int bytes,
-                   const Party& party, const Party* other) {
-    const std::string json = std::string("\"what\": \"") + what + "\", \"kernel\": \"" + kernel +
-                             "\", \"place\": \"" + place +
-                             "\", \"bytes\": " + std::to_string(bytes) + ", \"parties\": [" +
-                             json_of(party) + (other ? ", " + json_of(*other) : "") + "]";
-    const uint32_t other_counter = other ? other->program_counter : 0;
-    findings_[{what, party.program_counter, other_counter}] = {json, 1};
+void Findings::add(const char* what, const std::string& kernel, const Place& place,
+                   const std::vector<Party>& parties, uint64_t times) {
+    std::string json = std::string("\"what\": \"") + what + "\", \"kernel\": \"" + kernel +
+                       "\", \"buffer\": \"" + place.buffer +
+                       "\", \"offset\": " + std::to_string(place.offset) +
+                       ", \"buffer_bytes\": " + std::to_string(place.bytes) + ", \"parties\": [";
+    for (const Party& party : parties) json += (json.back() == '[' ? "" : ", ") + json_of(party);
+    const uint32_t other = parties.size() > 1 ? parties[1].program_counter : 0;
+    findings_[{what, parties[0].program_counter, other}] = {json + "]", times};
 }
 
 bool Findings::repeats(const char* what, uint32_t program_counter, uint32_t other) {
-    const auto found = findings_.find({what, program_counter, other});
+    auto found = findings_.find({what, program_counter, other});
+    if (found == findings_.end()) found = findings_.find({what, other, program_counter});
     if (found == findings_.end()) return false;
     ++found->second.times;
     return true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "shared_memory.h"
 #include "tls_symbols.h"
@@ -21,19 +22,11 @@ constexpr const char* DYNAMIC_NAME = "dynamic shared memory";
 
 uintptr_t number_of(const void* address) { return reinterpret_cast<uintptr_t>(address); }
 
-std::string distance(uintptr_t address, const Region& region) {
-    char text[512];
-    const char* name = region.name.c_str();
-    if (address < region.first) {
-        std::snprintf(text, sizeof text, "%zu bytes before the start of %s", region.first - address,
-                      name);
-    } else if (address >= region.first + region.bytes) {
-        std::snprintf(text, sizeof text, "%zu bytes past the end of %s",
-                      address - region.first - region.bytes, name);
-    } else {
-        std::snprintf(text, sizeof text, "byte %zu of %s", address - region.first, name);
-    }
-    return text;
+// How far the address is from the region; 0 inside.
+uintptr_t distance(uintptr_t address, const Region& region) {
+    if (address < region.first) return region.first - address;
+    const uintptr_t end = region.first + region.bytes;
+    return address < end ? 0 : address - end + 1;
 }
 
 }  // namespace
@@ -108,23 +101,14 @@ Target Memory::find_shared(uintptr_t address, size_t bytes) {
     return {Target::Kind::shared, region};
 }
 
-std::string Memory::describe(uintptr_t address) const {
-    if (address - image_ >= image_bytes_) {
-        return describe_address(job_, reinterpret_cast<const void*>(address));
-    }
-    const Region* nearest = nullptr;
-    for (const Region& region : shared_) {
-        const bool is_behind = address >= region.first;
-        if (is_behind && (!nearest || region.first > nearest->first)) nearest = &region;
-    }
-    if (!nearest && !shared_.empty()) nearest = &shared_.front();
-    return nearest ? distance(address, *nearest) : "thread-local storage";
-}
-
-Region* Memory::find_buffer(const std::string& name) {
-    const auto found = std::find_if(buffers_.begin(), buffers_.end(),
-                                    [&](const Region& region) { return region.name == name; });
-    return found == buffers_.end() ? nullptr : &*found;
+Place Memory::place(uintptr_t address) const {
+    const std::vector<Region>& regions = address - image_ < image_bytes_ ? shared_ : buffers_;
+    const auto nearest =
+        std::min_element(regions.begin(), regions.end(), [=](const Region& a, const Region& b) {
+            return distance(address, a) < distance(address, b);
+        });
+    if (nearest == regions.end()) return {"thread-local storage", 0, 0};
+    return {nearest->name, static_cast<int64_t>(address - nearest->first), nearest->bytes};
 }
 
 }  // namespace kgen_cpu::observing

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "findings.h"
 #include "job.h"
 #include "shadow.h"
 
@@ -48,9 +49,9 @@ class Memory {
     void begin_launch(const Launch& launch);
 
     Target find(uintptr_t address, size_t bytes);
-    // The address as the user would say it, for instance "12 bytes past the end of values".
-    std::string describe(uintptr_t address) const;
-    Region* find_buffer(const std::string& name);
+    // Where the address lies, or which region it misses by least.
+    Place place(uintptr_t address) const;
+    std::vector<Region>& buffers() { return buffers_; }
 
   private:
     void add_shared();

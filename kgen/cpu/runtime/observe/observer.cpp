@@ -1,7 +1,5 @@
 #include "observer.h"
 
-#include <algorithm>
-
 #include "observe.h"
 
 namespace kgen_cpu::observing {
@@ -12,11 +10,11 @@ void Observer::begin_launch(const Launch& launch) {
     launch_ = &launch;
     counts_ = {};
     memory_.begin_launch(launch);
-    order_.begin_launch();
+    checker_.begin_launch(launch);
 }
 
 void Observer::begin_block(unsigned block) {
-    order_.begin_block(block);
+    checker_.order().begin_block(block);
     for (int warp = 0; warp < warps(); ++warp) {
         const unsigned lanes = launch_->block - warp * WARP_SIZE;
         alive_[warp] = lanes >= WARP_SIZE ? ~0u : (1u << lanes) - 1;
@@ -32,14 +30,14 @@ void Observer::thread_returned(int thread) {
 void Observer::barrier_met() {
     counts_.add_barrier(warps());
     for (int warp = 0; warp < warps(); ++warp) logs_[warp].flush(counts_);
-    order_.barrier_met();
+    checker_.order().barrier_met();
 }
 
 void Observer::warp_met(int warp, const Meeting& meeting, uint32_t selector) {
     counts_.add_warp_op(meeting.op.kind);
     if (logs_[warp].ends_reduction(meeting.op.kind, selector)) counts_.add_reduction();
     if (meeting.mask == alive_[warp]) logs_[warp].flush(counts_);
-    if (meeting.op.kind == WarpOpKind::sync) order_.warp_met(warp, meeting.mask);
+    if (meeting.op.kind == WarpOpKind::sync) checker_.order().warp_met(warp, meeting.mask);
 }
 
 void Observer::end_launch() {
@@ -47,14 +45,15 @@ void Observer::end_launch() {
 }
 
 void Observer::access(const Access& access, int thread) {
-    Target target = {Target::Kind::other, nullptr};
+    bool is_shared = false;
     if (access.kind != AccessKind::exponential) {
-        target = memory_.find(access.address, access.bytes);
+        const Target target = memory_.find(access.address, access.bytes);
         if (target.kind == Target::Kind::other) return;
+        is_shared = target.kind == Target::Kind::shared;
+        checker_.access(target, access, thread);
     }
     const size_t number = instruction_number_(access.program_counter);
-    logs_[warp_index(thread)].add(number, lane_index(thread), access,
-                                  target.kind == Target::Kind::shared);
+    logs_[warp_index(thread)].add(number, lane_index(thread), access, is_shared);
 }
 
 void begin_job(const Job& job) { observer.emplace(job); }
@@ -66,6 +65,6 @@ void warp_met(int warp, const Meeting& meeting, uint32_t selector) {
     observer->warp_met(warp, meeting, selector);
 }
 void end_launch() { observer->end_launch(); }
-void end_job() {}
+void end_job() { observer->end_job(); }
 
 }  // namespace kgen_cpu::observing

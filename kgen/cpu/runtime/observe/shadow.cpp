@@ -76,6 +76,10 @@ bool Order::is_before(const Stamp& before, int thread) const {
     return is_of_this_block(before) || !is_of_this_launch(before) || is_acquired(before.segment);
 }
 
+bool Order::is_same_thread(const Stamp& a, const Stamp& b) const {
+    return is_of_this_block(a) == is_of_this_block(b) && a.thread == b.thread;
+}
+
 bool Order::is_same_warp(const Stamp& a, const Stamp& b) const {
     return is_of_this_block(a) == is_of_this_block(b) &&
            warp_index(a.thread) == warp_index(b.thread);

@@ -50,6 +50,7 @@ class Order {
     // True when what `before` did is visible to the running `thread`; both in global memory, or
     // both in the shared memory of the block that runs.
     bool is_before(const Stamp& before, int thread) const;
+    bool is_same_thread(const Stamp& a, const Stamp& b) const;
     bool is_same_warp(const Stamp& a, const Stamp& b) const;
     unsigned block_of(const Stamp& stamp) const;
 
