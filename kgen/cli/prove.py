@@ -113,6 +113,12 @@ def check(
     cols: Annotated[int | None, typer.Option(help="Check this shape instead of the usual.")] = None,
     inputs: Annotated[list[str] | None, typer.Option("--input", help="Only these inputs.")] = None,
     schedule: Annotated[str, typer.Option(help="Order of threads on the CPU.")] = "in_order",
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Observe on the CPU; fail on undefined accesses.")
+    ] = False,
+    races: Annotated[
+        bool, typer.Option("--races", help="Observe on the CPU; fail on unordered accesses.")
+    ] = False,
     on: On = "cpu",
     json: Json = False,
 ) -> None:
@@ -130,7 +136,9 @@ def check(
     if on == "gpu":
         targets = [target for target in targets if not _is_host(target)]
     chosen = tuple(inputs) if inputs else ALL_INPUTS
-    verdicts = _check_all(targets, on, shapes, chosen, schedule)
+    verdicts = _check_all(
+        targets, on, shapes=shapes, inputs=chosen, schedule=schedule, memory=memory, races=races
+    )
     if json:
         print_json([vars(row) for group in verdicts for row in group])
     else:
@@ -146,9 +154,7 @@ def _is_host(target: Target) -> bool:
     return (target.spec if isinstance(target, Source) else target).is_host
 
 
-def _check_all(
-    targets: list[Target], on: str, shapes: Any, inputs: tuple[str, ...], schedule: str
-) -> list[list[CheckRow]]:
+def _check_all(targets: list[Target], on: str, **how: Any) -> list[list[CheckRow]]:
     """Check the targets side by side on the CPU (each run is a process), in turn on the GPU."""
     import os
     from concurrent.futures import ThreadPoolExecutor
@@ -157,9 +163,7 @@ def _check_all(
 
     workers = (os.cpu_count() or 1) if on == "cpu" else 1
     with ThreadPoolExecutor(workers) as pool:
-        return list(
-            pool.map(lambda one: list(check_target(one, on, shapes, inputs, schedule)), targets)
-        )
+        return list(pool.map(lambda one: list(check_target(one, on, **how)), targets))
 
 
 def _print_verdicts(verdicts: list[list[CheckRow]], on: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kgen.errors import CheckFailed
 from kgen.evidence.inputs import ALL_INPUTS, make
 from kgen.evidence.reference import judge
-from kgen.execute import Target, run, source_for
+from kgen.execute import Target, observe, run, source_for
 from kgen.launch import serial_additions
 from kgen.sources.source import Source
 from kgen.specs.rules import problems_for
@@ -51,15 +51,45 @@ def check(
     shapes: Iterable[Shape] | None = None,
     inputs: tuple[str, ...] = ALL_INPUTS,
     schedule: str = "in_order",
+    memory: bool = False,
+    races: bool = False,
 ) -> Iterator[CheckRow]:
     """Yield a verdict for each shape, the spec's boundary shapes by default.
 
     Each shape is run once, on a matrix whose rows come from all `inputs` in turn. A kernel that
-    faults is a failed row. Raises UsageError when a shape that was asked for cannot be run.
+    faults is a failed row. With `memory` or `races` it is also observed on the CPU, a few rows of
+    each shape, and its first finding of that kind fails the row. Raises UsageError when a shape
+    that was asked for cannot be run.
     """
     spec = target.spec if isinstance(target, Source) else target
     for rows, cols in boundary_shapes(spec) if shapes is None else shapes:
-        yield _check_shape(target, on, (rows, cols), inputs, schedule)
+        row = _check_shape(target, on, (rows, cols), inputs, schedule)
+        if row.ok and (memory or races):
+            reason = _first_finding(target, row, schedule, memory, races)
+            row = replace(row, ok=not reason, reason=reason)
+        yield row
+
+
+def _first_finding(target: Target, row: CheckRow, schedule: str, memory: bool, races: bool) -> str:
+    """Return what an observed run of the row's shape finds first, or nothing."""
+    spec = target.spec if isinstance(target, Source) else target
+    x, _ = mixed_rows(row.inputs, min(row.rows, observed_rows(spec)), row.cols)
+    try:
+        observation = observe(target, x, schedule=schedule)
+    except CheckFailed as failure:
+        return str(failure)
+    messages = [fault.message for fault in observation.memory_faults if memory]
+    messages += [race.message for race in observation.races if races]
+    return messages[0] if messages else ""
+
+
+def observed_rows(spec: Spec) -> int:
+    """Return the rows that an observed run needs: two blocks, and a third one that is not full.
+
+    Blocks that walk rows must get a second row too. (What threads do to memory hardly depends on
+    the values, so not every input needs its rows.)
+    """
+    return max(2 * spec.rows_per_block, spec.grid_blocks or 0) + 1
 
 
 def _check_shape(
