@@ -19,6 +19,7 @@ from kgen.specs.variants import checked
 from kgen.text import names_a_file
 
 if TYPE_CHECKING:
+    from kgen.cpu.observation import Observation
     from kgen.toolchain import CompileOptions
 
 Target = Spec | Source
@@ -76,6 +77,22 @@ def run(
     else:
         raise UsageError(f"on={on!r}: kernels run on {' or '.join(PLACES)}")
     return y.reshape(x.shape)
+
+
+def observe(
+    target: Target, x: NDArray[np.float32], schedule: str = "in_order", seed: int = 0
+) -> Observation:
+    """Return what the kernel does with `x` on the CPU: every access, counted and checked.
+
+    `x` is as for `run`, and so are the errors; the observation's `y` has rows x cols. Raises
+    MissingTool when the compiler is not GCC.
+    """
+    from kgen import cpu
+
+    matrix = as_matrix(x)
+    source = source_for(target, *matrix.shape)
+    launches = plan(source, *matrix.shape)
+    return cpu.observe(source, launches, matrix, schedule=schedule, seed=seed)
 
 
 def as_matrix(x: NDArray[np.float32]) -> NDArray[np.float32]:

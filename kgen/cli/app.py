@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from kgen.cli import explore, make, prove
+from kgen.cli import explore, make, observe, prove
 
 app = typer.Typer(
     name="kgen",
@@ -24,5 +24,6 @@ app.command("build")(make.build)
 app.command("export")(make.export)
 app.command("run")(prove.run)
 app.command("check")(prove.check)
+app.command("count")(observe.count)
 app.command("bench")(prove.bench)
 app.command("doctor")(explore.doctor)

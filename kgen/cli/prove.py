@@ -128,6 +128,12 @@ def check(
         str | None, typer.Option(help="Only this order of threads on the CPU.")
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that a kernel may take.")] = 60,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Observe on the CPU; fail on undefined accesses.")
+    ] = False,
+    races: Annotated[
+        bool, typer.Option("--races", help="Observe on the CPU; fail on unordered accesses.")
+    ] = False,
     on: On = "cpu",
     json: Json = False,
 ) -> None:
@@ -154,6 +160,8 @@ def check(
         inputs=tuple(inputs) if inputs else ALL_INPUTS,
         schedules=(schedule,) if schedule else SCHEDULES,
         timeout_s=timeout,
+        memory=memory,
+        races=races,
     )
     if json:
         print_json([vars(row) for group in verdicts for row in group])

@@ -18,6 +18,10 @@ from kgen.errors import MissingTool
 # There are two, since a kernel that computes on past both matrices copies one guard to the other.
 READ_ONLY_GUARD = np.uint32(0x7FC0BEEF)
 WRITABLE_GUARD = np.uint32(0x7FC0F00D)
+# What kernels may do with a buffer; an output is undefined until they write it.
+READ_ONLY = "read_only"
+WRITABLE = "writable"
+OUTPUT = "output"
 _WORD_BYTES = 4
 _PAGE_BYTES = mmap.ALLOCATIONGRANULARITY
 _MIN_GUARD_BYTES = 4096
@@ -36,7 +40,12 @@ class Region:
     start: int
     size: int
     length: int
-    is_writable: bool
+    role: str
+
+    @property
+    def is_writable(self) -> bool:
+        """False when a kernel that writes there crashes."""
+        return self.role != READ_ONLY
 
     @property
     def guard_word(self) -> np.uint32:
@@ -57,14 +66,14 @@ class Buffers:
         self._end = 0
         self._file: IO[bytes] | None = None
 
-    def add(self, name: str, size: int, guard: int, shift: int, is_writable: bool) -> Region:
+    def add(self, name: str, size: int, guard: int, shift: int, role: str) -> Region:
         """Plan a buffer of `size` bytes with at least `guard` bytes before and behind it.
 
         Its data start on a page, as aligned as cudaMalloc's pointers, and `shift` bytes further.
         """
         start = _round_up(max(guard, _MIN_GUARD_BYTES), _PAGE_BYTES) + shift
         length = _round_up(start + size + max(guard, _MIN_GUARD_BYTES), _PAGE_BYTES)
-        region = Region(name, self._end, start, size, length, is_writable)
+        region = Region(name, self._end, start, size, length, role)
         self._regions.append(region)
         self._end += length
         return region
@@ -93,6 +102,10 @@ class Buffers:
         assert self._file
         return self._file.fileno()
 
+    def region(self, name: str) -> Region:
+        """Return the buffer of that name."""
+        return next(region for region in self._regions if region.name == name)
+
     def data(self, region: Region) -> NDArray[np.uint8]:
         """Return a view of the buffer's data, guards excluded."""
         first = region.offset + region.start
@@ -110,7 +123,7 @@ class Buffers:
         """Return the job's lines that tell the executable what to map."""
         return [
             f"buffer {region.name} {self.descriptor} {region.offset} {region.length} "
-            f"{region.start} {region.size} {'writable' if region.is_writable else 'read_only'}"
+            f"{region.start} {region.size} {region.role}"
             for region in self._regions
         ]
 

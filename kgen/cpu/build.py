@@ -10,6 +10,8 @@ from kgen.cachedir import cache_dir
 from kgen.cpu.cache import cached_file, content_key
 from kgen.cpu.compiler import (
     LINK_FLAGS,
+    OBSERVED_LINK_FLAGS,
+    OBSERVING_FLAGS,
     RUNTIME_DIR,
     RUNTIME_FLAGS,
     call_cxx,
@@ -17,6 +19,7 @@ from kgen.cpu.compiler import (
     describe_cxx,
     find_cxx,
     kernel_flags,
+    observing_flags,
 )
 from kgen.errors import CompileFailed
 from kgen.sources.source import Source
@@ -26,25 +29,30 @@ _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\s[^;\[]*?(\w+)\s*\[\s*\]")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 
 
-def build(source: Source) -> Path:
+def build(source: Source, observing: bool = False) -> Path:
     """Return the executable for `source`, compiling it unless it is cached.
 
+    With `observing`, every access calls the runtime (kgen/cpu/observe.py), which takes GCC.
     The key covers the source and the files it includes, the runtime, the compiler and its flags.
     Raises CompileFailed when the compiler rejects the source, MissingTool when there is none.
     """
     cxx = find_cxx()
-    runtime = _build_runtime(cxx)
     flags = [*kernel_flags(cxx), *_include_flags(source)]
+    link_flags = [*LINK_FLAGS]
+    if observing:
+        flags += observing_flags(cxx)
+        link_flags += OBSERVED_LINK_FLAGS
+    runtime = _build_runtime(cxx, observing)
     wrapper = wrapper_text(source)
     neighbours = _included_texts(source)
-    key = content_key(source.text, *neighbours, "", wrapper, runtime.name, *flags)
+    key = content_key(source.text, *neighbours, "", wrapper, runtime.name, *flags, *link_flags)
 
     def compile_and_link(target: Path) -> None:
         (target.parent / source.filename).write_bytes(source.text.encode())
         (target.parent / "wrapper.cpp").write_text(wrapper, encoding="utf-8")
         for arguments in (
             [*flags, "-c", "wrapper.cpp", "-o", "kernel.o"],
-            ["kernel.o", str(runtime), *LINK_FLAGS, "-o", target.name],
+            ["kernel.o", str(runtime), *link_flags, "-o", target.name],
         ):
             if messages := call_cxx(cxx, arguments, target.parent):
                 raise compile_failed(source, cxx, messages)
@@ -97,16 +105,19 @@ def _included_texts(source: Source) -> list[str]:
     return list(texts.values())
 
 
-def _build_runtime(cxx: Path) -> Path:
+def _build_runtime(cxx: Path, observing: bool) -> Path:
     """Return the runtime as an object file, whose name stands for all that it was made from."""
-    key = content_key(_runtime_text(), str(cxx), describe_cxx(cxx), *RUNTIME_FLAGS)
+    folders = [RUNTIME_DIR, RUNTIME_DIR / "observe"] if observing else [RUNTIME_DIR]
+    flags = [*RUNTIME_FLAGS, *OBSERVING_FLAGS, f"-I{RUNTIME_DIR}"] if observing else RUNTIME_FLAGS
+    text = "".join(_text_of(folder) for folder in folders)
+    key = content_key(text, str(cxx), describe_cxx(cxx), *flags)
 
     def compile_runtime(target: Path) -> None:
         # As one unit: the calls between its files are inlined, and it compiles in half the time.
-        parts = sorted(RUNTIME_DIR.glob("*.cpp"))
+        parts = [part for folder in folders for part in sorted(folder.glob("*.cpp"))]
         unit = "".join(f'#include "{part}"\n' for part in parts)
         (target.parent / "runtime.cpp").write_text(unit, encoding="utf-8")
-        arguments = [*RUNTIME_FLAGS, "-c", "runtime.cpp", "-o", target.name]
+        arguments = [*flags, "-c", "runtime.cpp", "-o", target.name]
         if messages := call_cxx(cxx, arguments, target.parent):
             raise CompileFailed(
                 f"{cxx} cannot compile the runtime of the CPU executor:\n{messages}"
@@ -116,8 +127,8 @@ def _build_runtime(cxx: Path) -> Path:
 
 
 @functools.cache
-def _runtime_text() -> str:
-    files = sorted(RUNTIME_DIR.glob("*.[hc]*"))
+def _text_of(folder: Path) -> str:
+    files = sorted(folder.glob("*.[hc]*"))
     return "".join(f"{file.name}\n{file.read_text(encoding='utf-8')}" for file in files)
 
 

@@ -32,6 +32,23 @@ KERNEL_FLAGS = (
 )
 LINK_FLAGS = ("-no-pie", "-pthread")
 
+# For executables that observe: behind the flags above, and for runtime and kernel alike.
+OBSERVING_FLAGS = ("-DKGEN_CPU_OBSERVING",)
+# Calls a function in front of every access (runtime/observe/hooks.cpp).
+OBSERVED_KERNEL_FLAGS = (
+    *OBSERVING_FLAGS,
+    "-fsanitize=thread",
+    # One access of the source is to stay one instruction of the same width: what would split
+    # accesses, or copy them to where only some of a warp's lanes pass, is left out.
+    "-O1",
+    "-fno-tree-sra",
+    "-fno-tree-ch",
+    "-fno-thread-jumps",
+    "-fno-split-paths",
+    "-fno-crossjumping",
+)
+OBSERVED_LINK_FLAGS = ("-Wl,--wrap=expf,--wrap=exp2f",)
+
 _MAX_LINES = 40
 _INCLUSION = re.compile(r"In file included from|\s+from .*[:,]$")
 _UNDECLARED = re.compile(
@@ -82,6 +99,19 @@ def kernel_flags(cxx: Path) -> tuple[str, ...]:
         return KERNEL_FLAGS
     # `extern __shared__` arrays have no initialisers to call before the first access.
     return (*KERNEL_FLAGS, "-fno-extern-tls-init")
+
+
+def observing_flags(cxx: Path) -> tuple[str, ...]:
+    """Return the flags that make a kernel an observed one, to follow the usual ones.
+
+    Raises MissingTool for a compiler other than GCC.
+    """
+    if "clang" in describe_cxx(cxx):
+        raise MissingTool(
+            f"{cxx} is Clang, and kernels are observed with GCC's instrumentation only: "
+            "install g++, or set CXX to it"
+        )
+    return OBSERVED_KERNEL_FLAGS
 
 
 def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:

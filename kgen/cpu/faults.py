@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from kgen.cpu.compiler import display_name, with_display_name
+from kgen.cpu.debug_lines import source_line
 from kgen.cpu.process import Outcome
 from kgen.errors import KernelFault, KernelTimeout
 from kgen.launch import LaunchPlan
@@ -60,7 +58,7 @@ def kernel_names(plan: LaunchPlan) -> str:
 
 
 def _describe(source: Source, executable: Path, report: Report) -> str:
-    line = report.line or _line_of(report.program_counter, executable, source.filename)
+    line = report.line or source_line(report.program_counter, executable, source.filename)
     place = report.file or source.filename
     if line:
         place += f":{line}"
@@ -68,15 +66,3 @@ def _describe(source: Source, executable: Path, report: Report) -> str:
     if report.thread != _NO_THREAD:
         who += f", thread {report.thread}"
     return with_display_name(source, f"{place}: {who}: {report.message}")
-
-
-def _line_of(program_counter: int, executable: Path, filename: str) -> int:
-    """Return the source's line for an instruction, 0 when unknown; needs binutils' addr2line."""
-    tool = shutil.which("addr2line") or shutil.which("llvm-addr2line")
-    if not program_counter or not tool:
-        return 0
-    # With -i also the places into which the instruction was inlined, innermost first.
-    command = [tool, "-i", "-e", str(executable), hex(program_counter)]
-    output = subprocess.run(command, capture_output=True, text=True).stdout
-    found = re.search(rf"(?:^|/){re.escape(filename)}:(\d+)", output, re.MULTILINE)
-    return int(found[1]) if found else 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kgen.cpu.buffers import Buffers, Region
+from kgen.cpu.buffers import OUTPUT, READ_ONLY, WRITABLE, Buffers, Region
 from kgen.cpu.build import build
 from kgen.cpu.compiler import display_name
 from kgen.cpu.faults import fault_of, kernel_names
@@ -54,32 +56,44 @@ def run(
     rejects the source, MissingTool when there is none, and KernelFault for a kernel that breaks
     CUDA's rules, writes outside y or the workspace, or runs longer than `timeout_s` seconds.
     """
-    _check_request(plan, x, schedule)
+    check_request(source, plan, x, schedule)
     if not plan.launches:
         return np.empty(x.shape, np.float32)
-    for launch in plan.launches:
-        _check_launch(source, launch)
     executable = build(source)
+    with matrices(plan, x, x_offset, y_offset) as buffers:
+        job = job_text(plan, buffers, schedule, seed, _workers(plan))
+        outcome = execute(executable, job, buffers.descriptor, timeout_s)
+        if outcome.exit_code != 0 or outcome.timed_out:
+            raise fault_of(source, plan, executable, outcome, timeout_s)
+        for name in ("y", "workspace"):
+            _check_guards(source, plan, buffers, buffers.region(name))
+        return result(buffers, x.shape)
 
+
+@contextmanager
+def matrices(
+    plan: LaunchPlan, x: NDArray[np.float32], x_offset: int, y_offset: int
+) -> Iterator[Buffers]:
+    """Give the buffers x, y and workspace as the kernels of a plan must find them."""
     buffers = Buffers()
     row_bytes = plan.cols * _ELEMENT_BYTES
-    x_region = buffers.add("x", x.nbytes, row_bytes, x_offset * _ELEMENT_BYTES, is_writable=False)
-    y_region = buffers.add("y", x.nbytes, row_bytes, y_offset * _ELEMENT_BYTES, is_writable=True)
-    workspace = buffers.add("workspace", plan.workspace_bytes, row_bytes, 0, is_writable=True)
+    x_region = buffers.add("x", x.nbytes, row_bytes, x_offset * _ELEMENT_BYTES, READ_ONLY)
+    y_region = buffers.add("y", x.nbytes, row_bytes, y_offset * _ELEMENT_BYTES, OUTPUT)
+    workspace = buffers.add("workspace", plan.workspace_bytes, row_bytes, 0, WRITABLE)
     with buffers:
         buffers.data(x_region).view(np.float32)[:] = x.reshape(-1)
         buffers.data(y_region)[:] = _UNWRITTEN
         buffers.data(workspace)[:] = 0
-        job = _job_text(plan, buffers, schedule, seed)
-        outcome = execute(executable, job, buffers.descriptor, timeout_s)
-        if outcome.exit_code != 0 or outcome.timed_out:
-            raise fault_of(source, plan, executable, outcome, timeout_s)
-        for region in (y_region, workspace):
-            _check_guards(source, plan, buffers, region)
-        return buffers.data(y_region).view(np.float32).reshape(x.shape).copy()
+        yield buffers
 
 
-def _check_request(plan: LaunchPlan, x: NDArray[np.float32], schedule: str) -> None:
+def result(buffers: Buffers, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return a copy of y."""
+    return buffers.data(buffers.region("y")).view(np.float32).reshape(shape).copy()
+
+
+def check_request(source: Source, plan: LaunchPlan, x: NDArray[np.float32], schedule: str) -> None:
+    """Refuse what cannot be run: UsageError for the arguments, KernelFault for the launches."""
     shape = (plan.rows, plan.cols)
     if x.dtype != np.float32 or x.shape != shape or not x.flags.c_contiguous:
         raise UsageError(
@@ -87,6 +101,8 @@ def _check_request(plan: LaunchPlan, x: NDArray[np.float32], schedule: str) -> N
         )
     if schedule not in SCHEDULES:
         raise UsageError(f"schedule={schedule!r} is unknown: choose one of {', '.join(SCHEDULES)}")
+    for launch in plan.launches:
+        _check_launch(source, launch)
 
 
 def _check_launch(source: Source, launch: Launch) -> None:
@@ -103,10 +119,10 @@ def _check_launch(source: Source, launch: Launch) -> None:
             )
 
 
-def _job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int) -> str:
+def job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int, workers: int) -> str:
     """Return the job in the words that runtime/job.cpp reads."""
     numbers = {"rows": str(plan.rows), "cols": str(plan.cols)}
-    lines = [f"schedule {schedule}", f"seed {seed}", f"workers {_workers(plan)}"]
+    lines = [f"schedule {schedule}", f"seed {seed}", f"workers {workers}"]
     lines += buffers.job_lines()
     for launch in plan.launches:
         arguments = " ".join(numbers.get(name, name) for name in launch.args)

@@ -10,7 +10,7 @@ import numpy as np
 from kgen.errors import CheckFailed, CompileFailed, KernelTimeout
 from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.reference import judge
-from kgen.execute import Target, run, source_for
+from kgen.execute import Target, observe, run, source_for
 from kgen.launch import serial_additions
 from kgen.sources.source import Source
 from kgen.specs.rules import problems_for
@@ -27,7 +27,11 @@ Shape = tuple[int, int]
 
 @dataclass(frozen=True)
 class CheckRow:
-    """The verdict on one variant at one shape: `errors` over all inputs, `reason` when not ok."""
+    """The verdict on one variant at one shape: errors over all inputs; when not ok, why.
+
+    `found_by` is what failed it: `compiler`, `fault` (of the running kernel), `result`, `memory`
+    or `race`.
+    """
 
     variant: str
     rows: int
@@ -37,6 +41,7 @@ class CheckRow:
     max_abs_error: float
     max_rel_error: float
     reason: str
+    found_by: str = ""
 
 
 def name_of(target: Target) -> str:
@@ -53,13 +58,16 @@ def check(
     inputs: tuple[str, ...] = ALL_INPUTS,
     schedules: tuple[str, ...] = SCHEDULES,
     timeout_s: float = 60.0,
+    memory: bool = False,
+    races: bool = False,
 ) -> Iterator[CheckRow]:
     """Yield a verdict for each shape, the spec's boundary shapes by default.
 
     A shape's matrix has rows of all `inputs` in turn, and is run once in each order of threads (on
-    a GPU once). A kernel that faults is a failed row; one that does not compile or takes longer
-    than `timeout_s` seconds is not tried on further shapes. Raises UsageError when a shape that
-    was asked for cannot be run.
+    a GPU once). With `memory` or `races` a right kernel is also observed on the CPU, on a few rows
+    of each shape, and the first finding of that kind fails the row. A kernel that faults is a
+    failed row; one that does not compile or takes longer than `timeout_s` seconds is not tried on
+    further shapes. Raises UsageError when a shape that was asked for cannot be run.
     """
     spec = target.spec if isinstance(target, Source) else target
     orders = schedules if on == "cpu" and not spec.is_host else schedules[:1]
@@ -71,15 +79,44 @@ def check(
             for order in orders:
                 y = run(source, x, on, schedule=order, timeout_s=timeout_s)
                 row = _judged(row, y, x, serial_additions(source.spec, cols))
+            if row.ok and (memory or races):
+                row = _observed(row, source, x[: observed_rows(spec)], orders[-1], memory, races)
         except CheckFailed as failure:
             row = replace(
-                row, ok=False, max_abs_error=np.inf, max_rel_error=np.inf, reason=str(failure)
+                row,
+                ok=False,
+                max_abs_error=np.inf,
+                max_rel_error=np.inf,
+                reason=str(failure),
+                found_by="compiler" if isinstance(failure, CompileFailed) else "fault",
             )
             yield row
             if isinstance(failure, CompileFailed | KernelTimeout):
                 return
         else:
             yield row
+
+
+def _observed(
+    row: CheckRow, source: Source, x: Matrix, order: str, memory: bool, races: bool
+) -> CheckRow:
+    """Return the row with the first finding of an observed run, if there is one."""
+    seen = observe(source, x, schedule=order)
+    findings = [("memory", fault.message) for fault in seen.memory_faults if memory]
+    findings += [("race", race.message) for race in seen.races if races]
+    if not findings:
+        return row
+    kind, message = findings[0]
+    return replace(row, ok=False, reason=message, found_by=kind)
+
+
+def observed_rows(spec: Spec) -> int:
+    """Return the rows that an observed run needs: two blocks, and a third one that is not full.
+
+    Blocks that walk rows must get a second row too. (What threads do to memory hardly depends on
+    the values, so not every input needs its rows.)
+    """
+    return max(2 * spec.rows_per_block, spec.grid_blocks or 0) + 1
 
 
 def _judged(row: CheckRow, y: Matrix, x: Matrix, additions: int) -> CheckRow:
@@ -92,6 +129,7 @@ def _judged(row: CheckRow, y: Matrix, x: Matrix, additions: int) -> CheckRow:
         max_abs_error=max(row.max_abs_error, verdict.max_abs_error),
         max_rel_error=max(row.max_rel_error, verdict.max_rel_error),
         reason=row.reason or place + verdict.reason,
+        found_by=row.found_by or ("" if verdict.ok else "result"),
     )
 
 

@@ -3,13 +3,16 @@
 #include <algorithm>
 
 #include "cuda_types.h"
-
-__thread uint3 threadIdx;
-__thread uint3 blockIdx;
-__thread dim3 blockDim;
-__thread dim3 gridDim;
+#include "observe.h"
 
 namespace kgen_cpu {
+
+// What kernels know as constants (cuda_types.h). Aligned so that the linker leaves the gap behind
+// the last shared array that it leaves between two.
+alignas(SHARED_ALIGNMENT) __thread uint3 thread_index asm("threadIdx");
+__thread uint3 block_index asm("blockIdx");
+__thread dim3 block_size asm("blockDim");
+__thread dim3 grid_size asm("gridDim");
 
 namespace {
 __thread Block* running_block;
@@ -20,11 +23,12 @@ Block* Block::current() { return running_block; }
 bool Block::run(const Launch& launch, unsigned index, SharedMemory& shared) {
     shared.poison(launch.shared_bytes);  // first: the thread-local variables set here lie in it
     running_block = this;
-    blockIdx = {index, 0, 0};
-    blockDim = {launch.block, 1, 1};
-    gridDim = {launch.grid, 1, 1};
+    block_index = {index, 0, 0};
+    block_size = {launch.block, 1, 1};
+    grid_size = {launch.grid, 1, 1};
 
     reset(launch, index);
+    observing::begin_block(index);
     set_running(ready_.first());
     Fiber* first = fiber_of_[current_] = take_fiber();
     is_running_ = true;
@@ -60,6 +64,7 @@ void Block::run_threads() {
 // are warm. (A kernel without barriers then runs on a single stack.)
 void Block::thread_returned() {
     check_return();
+    observing::thread_returned(current_);
     Fiber* fiber = fiber_of_[current_];
     running_warp().alive &= ~(1u << running_lane());
     ++returned_;
@@ -90,7 +95,7 @@ void Block::run_next() {
 
 void Block::set_running(int thread) {
     current_ = thread;
-    threadIdx = {static_cast<unsigned>(thread), 0, 0};
+    thread_index = {static_cast<unsigned>(thread), 0, 0};
 }
 
 // Fibers are made when the first block needs them, and kept.

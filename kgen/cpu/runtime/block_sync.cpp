@@ -1,6 +1,7 @@
 // The intrinsics in which threads meet. Each is one scheduling point, also for the thread that
 // comes last: which thread goes on first is the schedule's choice alone.
 #include "block.h"
+#include "observe.h"
 
 namespace kgen_cpu {
 
@@ -15,6 +16,7 @@ void Block::barrier(Site site) {
 
 void Block::release_barrier() {
     at_barrier_ = 0;
+    observing::barrier_met();
     for (int warp = 0; warp * WARP_SIZE < thread_count(); ++warp) {
         ready_.add(warp, warps_[warp].alive);
         warps_[warp].at_barrier = 0;
@@ -29,6 +31,7 @@ uint64_t Block::warp_op(const Meeting& meeting, uint64_t value, uint32_t selecto
     if (warp.join(lane, meeting, value, selector)) {
         const int reader = warp.evaluate(meeting);
         if (reader >= 0) fault_inactive_source(meeting, reader);
+        observing::warp_met(warp_index(current_), meeting, selector);
         ready_.add(warp_index(current_), meeting.mask);
     } else if (warp.can_conflict()) {
         check_conflict(meeting);

@@ -23,7 +23,12 @@
 // shares. `thread_local` is also legal for arrays inside functions and for extern declarations.
 // `used` says that others write to it too (the poison before each block does): without it, an array
 // to which only zeros are stored could be taken for a constant.
+#ifdef KGEN_CPU_OBSERVING
+// Far apart, so that an index past the end of one array does not hit the next one.
+#define __shared__ __attribute__((used, aligned(kgen_cpu::SHARED_ALIGNMENT))) thread_local
+#else
 #define __shared__ __attribute__((used)) thread_local
+#endif
 
 #include "cuda_math.h"
 #include "cuda_memory.h"

@@ -49,10 +49,11 @@ struct dim3 {
 };
 
 // Set by the scheduler before a thread runs. `__thread` and not `thread_local`: no wrapper function
-// that asks for a dynamic initialiser stands between a kernel and its index.
-extern __thread uint3 threadIdx;
-extern __thread uint3 blockIdx;
-extern __thread dim3 blockDim;
-extern __thread dim3 gridDim;
+// that asks for a dynamic initialiser stands between a kernel and its index. Constants, as in CUDA:
+// no store of the kernel makes the compiler read them again.
+extern const __thread uint3 threadIdx;
+extern const __thread uint3 blockIdx;
+extern const __thread dim3 blockDim;
+extern const __thread dim3 gridDim;
 
 constexpr int warpSize = 32;

@@ -46,7 +46,8 @@ Schedule read_schedule(FILE* file) {
     reject("the job names an unknown schedule %s", word.c_str());
 }
 
-// buffer NAME FILE_DESCRIPTOR OFFSET REGION_BYTES DATA_START DATA_BYTES read_only|writable
+// buffer NAME FILE_DESCRIPTOR OFFSET REGION_BYTES DATA_START DATA_BYTES read_only|writable|output
+// (An output is writable, and undefined until a kernel writes it.)
 Buffer read_buffer(FILE* file) {
     const std::string name = read_word(file);
     const int descriptor = static_cast<int>(read_number(file));
@@ -54,7 +55,8 @@ Buffer read_buffer(FILE* file) {
     const size_t region_bytes = read_number(file);
     const size_t data_start = read_number(file);
     const size_t data_bytes = read_number(file);
-    const bool is_writable = read_word(file) == "writable";
+    const std::string role = read_word(file);
+    const bool is_writable = role != "read_only";
     const int access = is_writable ? PROT_READ | PROT_WRITE : PROT_READ;
 
     void* space = mmap(nullptr, GAP_BYTES + region_bytes + GAP_BYTES, PROT_NONE,
@@ -65,7 +67,7 @@ Buffer read_buffer(FILE* file) {
         MAP_FAILED) {
         reject("cannot map the buffer %s", name.c_str());
     }
-    return {name, region + data_start, data_bytes, is_writable};
+    return {name, region + data_start, data_bytes, is_writable, role != "output"};
 }
 
 const Kernel* find_kernel(const std::string& name) {
@@ -143,6 +145,14 @@ std::string describe_address(const Job& job, const volatile void* address) {
     }
     std::snprintf(text, sizeof text, "address 0x%zx", number);
     return text;
+}
+
+bool is_near_buffer(const Job& job, const void* address) {
+    const auto number = reinterpret_cast<uintptr_t>(address);
+    return std::any_of(job.buffers.begin(), job.buffers.end(), [=](const Buffer& buffer) {
+        const auto first = reinterpret_cast<uintptr_t>(buffer.data);
+        return number + GAP_BYTES >= first && number < first + buffer.bytes + GAP_BYTES;
+    });
 }
 
 bool is_read_only(const Job& job, const void* address) {

@@ -28,6 +28,7 @@ struct Buffer {
     char* data;    // what the kernel gets: inside the region, behind the leading guard
     size_t bytes;  // of the data, guards not counted
     bool is_writable;
+    bool is_initialised;  // before the first launch
 };
 
 struct Job {
@@ -44,6 +45,9 @@ Job read_job(FILE* file);
 
 // The address as the user would say it, for instance "16 bytes past the end of x".
 std::string describe_address(const Job& job, const volatile void* address);
+
+// True inside a buffer or so near it that a wrong index explains the address.
+bool is_near_buffer(const Job& job, const void* address);
 
 // True inside the data of a buffer that kernels may not write.
 bool is_read_only(const Job& job, const void* address);

@@ -31,6 +31,12 @@ constexpr size_t MAX_DYNAMIC_SHARED = 227 * 1024;
 constexpr size_t DYNAMIC_SHARED_GUARD = 1024;
 constexpr size_t DYNAMIC_SHARED_BYTES = MAX_DYNAMIC_SHARED + DYNAMIC_SHARED_GUARD;
 
+#ifdef KGEN_CPU_OBSERVING
+constexpr size_t SHARED_ALIGNMENT = 4096;
+#else
+constexpr size_t SHARED_ALIGNMENT = 16;
+#endif
+
 template <class T>
 constexpr char parameter_letter() {
     if (std::is_pointer_v<T>) return 'p';
@@ -75,11 +81,11 @@ KernelType<Parameters...> kernel_type(void (*)(Parameters...));
 #define KGEN_CPU_NO_DYNAMIC_SHARED \
     unsigned char* kgen_cpu::dynamic_shared() { return nullptr; }
 
-#define KGEN_CPU_DYNAMIC_SHARED                                   \
-    extern "C" {                                                  \
-    __attribute__((used, aligned(16))) thread_local unsigned char \
-        kgen_cpu_dynamic_shared[kgen_cpu::DYNAMIC_SHARED_BYTES];  \
-    }                                                             \
+#define KGEN_CPU_DYNAMIC_SHARED                                                           \
+    extern "C" {                                                                          \
+    __attribute__((used, aligned(kgen_cpu::SHARED_ALIGNMENT))) thread_local unsigned char \
+        kgen_cpu_dynamic_shared[kgen_cpu::DYNAMIC_SHARED_BYTES];                          \
+    }                                                                                     \
     unsigned char* kgen_cpu::dynamic_shared() { return kgen_cpu_dynamic_shared; }
 
 #define KGEN_CPU_DYNAMIC_SHARED_NAME(NAME) \

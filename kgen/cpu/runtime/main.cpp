@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "observe.h"
 #include "signals.h"
 #include "worker.h"
 
@@ -37,9 +38,13 @@ int run_job() {
     std::vector<const Block*> blocks;
     for (const auto& worker : workers) blocks.push_back(&worker->block());
     install_signal_handlers(blocks);
+    observing::begin_job(job);
     for (const Launch& launch : job.launches) {
+        observing::begin_launch(launch);
         if (!run_launch(launch, workers)) return EXIT_FAULT;
+        observing::end_launch();
     }
+    observing::end_job();
     return 0;
 }
 

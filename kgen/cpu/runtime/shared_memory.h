@@ -18,6 +18,9 @@ class SharedMemory {
     // False when something was written behind the dynamic shared memory that poison() was given.
     bool is_guard_intact(size_t dynamic_bytes) const;
 
+    const unsigned char* image() const { return image_; }
+    size_t image_bytes() const { return image_bytes_; }
+
   private:
     unsigned char* image_;
     size_t image_bytes_;

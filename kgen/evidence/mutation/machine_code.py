@@ -31,7 +31,7 @@ def same_machine_code(one: Source, other: Source, arch: str = "sm_90") -> bool:
 
 def code_of(cubin: bytes) -> dict[str, bytes]:
     """Return the instructions of a cubin's kernels: the ELF sections called `.text.KERNEL`."""
-    (*_, table, _, _, _, _, size, count, names_at) = _HEADER.unpack_from(cubin)
+    *_, table, _, _, _, _, size, count, names_at = _HEADER.unpack_from(cubin)
     sections = []
     for index in range(count):
         name, _, _, _, offset, length, *_ = _SECTION.unpack_from(cubin, table + index * size)

@@ -1,0 +1,98 @@
+"""The command that counts what kernels do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgen.cli.console import Json, print_json, print_table
+from kgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgen.cpu.observation import Counts
+
+# What the table shows, in its order, and how it calls it.
+_ROWS = {
+    "global loads": "global_loads",
+    "global stores": "global_stores",
+    "shared loads": "shared_loads",
+    "shared stores": "shared_stores",
+    "atomics": "atomics",
+    "exponentials": "exponentials",
+    "shuffles": "shuffles",
+    "votes": "votes",
+    "warp reductions": "warp_reductions",
+    "__syncwarp": "warp_syncs",
+    "__syncthreads": "barriers",
+    "shared bank conflicts": "shared_bank_conflicts",
+    "bytes loaded": "global_bytes_loaded",
+    "bytes stored": "global_bytes_stored",
+    "sectors loaded": "global_sectors_loaded",
+    "sectors stored": "global_sectors_stored",
+    "exponentials of threads": "thread_exponentials",
+}
+_BY_WIDTH = ("global_loads", "global_stores", "shared_loads", "shared_stores")
+
+
+def count(
+    variants: Annotated[list[str], typer.Argument(help="Variants or .cu files.")],
+    rows: Annotated[int, typer.Option(help="Rows of the matrix.")] = 1024,
+    cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
+    dist: Annotated[str, typer.Option(help="Distribution of the input.")] = "uniform",
+    schedule: Annotated[str, typer.Option(help="Order of threads.")] = "in_order",
+    json: Json = False,
+) -> None:
+    """Count warp instructions, by observing every access on the CPU; no GPU is needed."""
+    from kgen.evidence.inputs import make
+
+    if rows < 1 or cols < 1:
+        raise UsageError(f"{rows} x {cols} has no elements: give --rows and --cols of at least 1")
+    x = make(dist, rows, cols, 42)
+    counted = [(variant, _count(variant, x, schedule)) for variant in variants]
+    if json:
+        print_json([_facts(name, rows, cols, launches) for name, launches in counted])
+        return
+    totals = [_total(launches) for _, launches in counted]
+    table = [(label, *(_cell(total, field) for total in totals)) for label, field in _ROWS.items()]
+    print_table(f"{rows} x {cols}", ("warp instructions", *(f"{n}>" for n, _ in counted)), table)
+
+
+def _count(variant: str, x: Any, schedule: str) -> tuple[Counts, ...]:
+    """Return the counts of each of a variant's launches."""
+    from kgen.execute import find_target, observe
+    from kgen.sources.source import Source
+
+    target = find_target(variant)
+    if (target.spec if isinstance(target, Source) else target).is_host:
+        raise UsageError(f"{variant} runs on the host, which has no warps; count a kernel")
+    return observe(target, x, schedule=schedule).counts
+
+
+def _total(launches: tuple[Counts, ...]) -> Counts:
+    from functools import reduce
+    from operator import add
+
+    return reduce(add, launches)
+
+
+def _facts(variant: str, rows: int, cols: int, launches: tuple[Counts, ...]) -> dict[str, Any]:
+    total = _total(launches).as_dict()
+    sums = {name: value for name, value in total.items() if name != "kernel"}
+    kernels = [launch.as_dict() for launch in launches]
+    return {"variant": variant, "rows": rows, "cols": cols, **sums, "kernels": kernels}
+
+
+def _cell(total: Counts, field: str) -> str:
+    from kgen.cpu.observation import WIDTHS
+
+    text = f"{getattr(total, field):,}"
+    if field not in _BY_WIDTH:
+        return text
+    by_width = zip(WIDTHS, getattr(total, f"{field}_by_width"), strict=True)
+    used = [(width, number) for width, number in by_width if number]
+    if len(used) > 1:
+        text += f" ({', '.join(f'{width} B: {number:,}' for width, number in used)})"
+    elif used and used[0][0] != 4:
+        text += f" ({used[0][0]} B)"
+    return text

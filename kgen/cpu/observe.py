@@ -1,0 +1,125 @@
+"""Runs a launch plan on the CPU and observes every access of the unmodified source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgen.cpu.build import build
+from kgen.cpu.compiler import display_name
+from kgen.cpu.debug_lines import source_lines
+from kgen.cpu.faults import fault_of
+from kgen.cpu.observation import Access, Counts, MemoryFault, Observation, Race
+from kgen.cpu.process import execute
+from kgen.cpu.run import check_request, job_text, matrices, result
+from kgen.launch import LaunchPlan
+from kgen.sources.source import Source
+
+_RACE = "race"
+_FAULTS = {
+    "out_of_bounds": "{0} out of bounds, {1}",
+    "uninitialised": "{0} of {1}, which nobody has written",
+    "written_twice": "second {0} of {1} by another thread, before anybody read the first",
+    "unwritten": "nobody writes {1}",
+}
+_VERBS = {"read": "reads", "write": "writes", "atomic": "updates"}
+_ELEMENT_BYTES = 4
+_COUNTS_START = '{"counts": '
+_FINDING_START = '{"finding": '
+
+
+def observe(
+    source: Source,
+    plan: LaunchPlan,
+    x: NDArray[np.float32],
+    *,
+    schedule: str = "in_order",
+    seed: int = 0,
+    timeout_s: float = 120.0,
+    x_offset: int = 0,
+    y_offset: int = 0,
+) -> Observation:
+    """Return what the plan's kernels make of `x`, and what they do to memory meanwhile.
+
+    The arguments and errors are those of kgen.cpu.run. Broken rules of memory are findings and no
+    errors, unless they end the run (a misaligned access, a crash). Raises MissingTool when the
+    compiler is not GCC.
+    """
+    check_request(source, plan, x, schedule)
+    if not plan.launches:
+        return Observation(np.empty(x.shape, np.float32), (), (), ())
+    executable = build(source, observing=True)
+    with matrices(plan, x, x_offset, y_offset) as buffers:
+        job = job_text(plan, buffers, schedule, seed, workers=1)
+        outcome = execute(executable, job, buffers.descriptor, timeout_s)
+        if outcome.exit_code != 0 or outcome.timed_out:
+            raise fault_of(source, plan, executable, outcome, timeout_s)
+        y = result(buffers, x.shape)
+    lines = outcome.messages.splitlines()
+    findings = _findings(source, executable, lines)
+    return Observation(
+        y,
+        tuple(_counts(line) for line in lines if line.startswith(_COUNTS_START)),
+        tuple(found for found in findings if isinstance(found, MemoryFault)),
+        tuple(found for found in findings if isinstance(found, Race)),
+    )
+
+
+def _counts(line: str) -> Counts:
+    values: dict[str, Any] = json.loads(line)["counts"]
+    for name, value in values.items():
+        if isinstance(value, list):
+            values[name] = tuple(value)
+    return Counts(**values)
+
+
+def _findings(source: Source, executable: Path, lines: list[str]) -> list[MemoryFault | Race]:
+    found = [json.loads(line)["finding"] for line in lines if line.startswith(_FINDING_START)]
+    counters = [party["program_counter"] for finding in found for party in finding["parties"]]
+    line_of = source_lines(counters, executable, source.filename)
+    return [_finding(source, line_of, finding) for finding in found]
+
+
+def _finding(source: Source, line_of: dict[int, int], found: dict[str, Any]) -> MemoryFault | Race:
+    accesses = [
+        Access(
+            party["kind"], line_of.get(party["program_counter"], 0), party["block"], party["thread"]
+        )
+        for party in found["parties"]
+    ]
+    where = (found["kernel"], found["buffer"], found["offset"])
+    place = _place(found)
+    message = f"{display_name(source)}:{accesses[0].line}: kernel {found['kernel']}"
+    if found["what"] == _RACE:
+        second, first = accesses
+        message += f": {_race(first, second, place)}"
+        return Race(*where, first, second, found["times"], message)
+    (access,) = accesses
+    if access.thread >= 0:
+        message += f", block {access.block}, thread {access.thread}"
+    message += f": {_FAULTS[found['what']].format(access.kind, place)}"
+    return MemoryFault(found["what"], *where, access, found["times"], message)
+
+
+def _place(found: dict[str, Any]) -> str:
+    offset, size, buffer = found["offset"], found["buffer_bytes"], found["buffer"]
+    if offset < 0:
+        return f"{-offset} bytes before the start of {buffer}"
+    if offset >= size:
+        return f"{offset - size} bytes past the end of {buffer}"
+    return f"element {offset // _ELEMENT_BYTES} of {buffer}"
+
+
+def _race(first: Access, second: Access, place: str) -> str:
+    return (
+        f"race on {place}: {_does(second)} it on line {second.line}, and {_does(first)} it on line "
+        f"{first.line}, with nothing that orders the two"
+    )
+
+
+def _does(access: Access) -> str:
+    return f"thread {access.thread} of block {access.block} {_VERBS[access.kind]}"

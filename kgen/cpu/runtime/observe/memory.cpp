@@ -1,0 +1,114 @@
+#include "memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "shared_memory.h"
+#include "tls_symbols.h"
+
+extern "C" char __data_start, _end;
+
+namespace kgen_cpu::observing {
+
+namespace {
+
+constexpr uint8_t NOBODY = 0;
+constexpr uint8_t RUNTIME = 1;
+constexpr uint8_t FIRST_REGION = 2;
+constexpr const char* DYNAMIC_NAME = "dynamic shared memory";
+
+uintptr_t number_of(const void* address) { return reinterpret_cast<uintptr_t>(address); }
+
+// How far the address is from the region; 0 inside.
+uintptr_t distance(uintptr_t address, const Region& region) {
+    if (address < region.first) return region.first - address;
+    const uintptr_t end = region.first + region.bytes;
+    return address < end ? 0 : address - end + 1;
+}
+
+}  // namespace
+
+Shadow::Shadow(size_t bytes) {
+    const size_t size = (bytes / WORD_BYTES + 2) * sizeof(Word);
+    void* words = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (words == MAP_FAILED) {
+        std::perror("cannot allocate the shadow of the kernel's memory");
+        std::exit(2);
+    }
+    words_.reset(static_cast<Word*>(words), [size](Word* first) { munmap(first, size); });
+}
+
+Memory::Memory(const Job& job) : job_(job) {
+    for (const Buffer& buffer : job.buffers) {
+        buffers_.push_back({buffer.name, number_of(buffer.data), buffer.bytes, false,
+                            buffer.is_writable, buffer.is_initialised, Shadow(buffer.bytes)});
+    }
+    const size_t bytes = &_end - &__data_start;
+    buffers_.push_back({"__device__ variables", number_of(&__data_start), bytes, false, true, true,
+                        Shadow(bytes)});
+    add_shared();
+}
+
+void Memory::add_shared() {
+    const SharedMemory shared;
+    image_ = number_of(shared.image());
+    image_bytes_ = shared.image_bytes();
+    dynamic_ = number_of(dynamic_shared());
+    owners_.assign(image_bytes_ / WORD_BYTES + 1, NOBODY);
+    for (const TlsSymbol& symbol : tls_symbols()) {
+        if (image_ + symbol.offset == dynamic_ || symbol.bytes == 0) continue;
+        uint8_t owner = RUNTIME;
+        if (!symbol.is_runtime) {
+            owner = static_cast<uint8_t>(FIRST_REGION + shared_.size());
+            shared_.push_back({symbol.name, image_ + symbol.offset, symbol.bytes, true, true, false,
+                               Shadow(symbol.bytes)});
+        }
+        const size_t words = (symbol.bytes + WORD_BYTES - 1) / WORD_BYTES;
+        std::fill_n(owners_.begin() + symbol.offset / WORD_BYTES, words, owner);
+    }
+    if (!dynamic_) return;
+    shared_.push_back({DYNAMIC_NAME, dynamic_, 0, true, true, false, Shadow(MAX_DYNAMIC_SHARED)});
+}
+
+// The dynamic region has the last number, and the launch's size.
+void Memory::begin_launch(const Launch& launch) {
+    if (!dynamic_) return;
+    shared_.back().bytes = launch.shared_bytes;
+    const auto first = owners_.begin() + (dynamic_ - image_) / WORD_BYTES;
+    std::fill_n(first, DYNAMIC_SHARED_BYTES / WORD_BYTES, NOBODY);
+    const auto owner = static_cast<uint8_t>(FIRST_REGION + shared_.size() - 1);
+    std::fill_n(first, (launch.shared_bytes + WORD_BYTES - 1) / WORD_BYTES, owner);
+}
+
+Target Memory::find(uintptr_t address, size_t bytes) {
+    if (address - image_ < image_bytes_) return find_shared(address, bytes);
+    for (Region& buffer : buffers_) {
+        if (buffer.holds(address, bytes)) return {Target::Kind::global, &buffer};
+    }
+    const bool is_near = is_near_buffer(job_, reinterpret_cast<const void*>(address));
+    return {is_near ? Target::Kind::global : Target::Kind::other, nullptr};
+}
+
+Target Memory::find_shared(uintptr_t address, size_t bytes) {
+    const uint8_t owner = owners_[(address - image_) / WORD_BYTES];
+    if (owner == RUNTIME) return {Target::Kind::other, nullptr};
+    Region* region = owner == NOBODY ? nullptr : &shared_[owner - FIRST_REGION];
+    if (region && !region->holds(address, bytes)) region = nullptr;
+    return {Target::Kind::shared, region};
+}
+
+Place Memory::place(uintptr_t address) const {
+    const std::vector<Region>& regions = address - image_ < image_bytes_ ? shared_ : buffers_;
+    const auto nearest =
+        std::min_element(regions.begin(), regions.end(), [=](const Region& a, const Region& b) {
+            return distance(address, a) < distance(address, b);
+        });
+    if (nearest == regions.end()) return {"thread-local storage", 0, 0};
+    return {nearest->name, static_cast<int64_t>(address - nearest->first), nearest->bytes};
+}
+
+}  // namespace kgen_cpu::observing

@@ -1,0 +1,70 @@
+// The memory that a kernel can reach, and a shadow of it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "findings.h"
+#include "job.h"
+#include "shadow.h"
+
+namespace kgen_cpu::observing {
+
+// The words of a region that nobody accesses take no memory: its pages come from the system
+// untouched.
+class Shadow {
+  public:
+    explicit Shadow(size_t bytes);
+    Word& operator[](size_t word) { return words_.get()[word]; }
+
+  private:
+    std::shared_ptr<Word> words_;
+};
+
+struct Region {
+    std::string name;
+    uintptr_t first;
+    size_t bytes;
+    bool is_shared;
+    bool is_tracked;      // false for what kernels can only read
+    bool is_initialised;  // before the first launch
+    Shadow shadow;
+
+    bool holds(uintptr_t address, size_t size) const {
+        return address >= first && address + size <= first + bytes;
+    }
+};
+
+// Where an access goes. Registers that the compiler spilled, constants and threadIdx are `other`.
+struct Target {
+    enum class Kind { other, global, shared } kind;
+    Region* region;  // null for an address outside every region of that kind
+};
+
+class Memory {
+  public:
+    explicit Memory(const Job& job);
+    void begin_launch(const Launch& launch);
+
+    Target find(uintptr_t address, size_t bytes);
+    // Where the address lies, or which region it misses by least.
+    Place place(uintptr_t address) const;
+    std::vector<Region>& buffers() { return buffers_; }
+
+  private:
+    void add_shared();
+    Target find_shared(uintptr_t address, size_t bytes);
+
+    const Job& job_;
+    std::vector<Region> buffers_;
+    std::vector<Region> shared_;
+    uintptr_t image_ = 0;
+    size_t image_bytes_ = 0;
+    std::vector<uint8_t>
+        owners_;  // of each word of the image: 0 nobody, 1 the runtime, 2... shared_
+    uintptr_t dynamic_ = 0;
+};
+
+}  // namespace kgen_cpu::observing
