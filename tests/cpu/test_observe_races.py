@@ -194,3 +194,27 @@ if (threadIdx.x == 0) {
 def test_fenced_atomics_order_blocks(observe_body: Observe, fence: str) -> None:
     races = observe_body(LAST_BLOCK.replace("FENCE", fence), grid=4).races
     assert bool(races) == (not fence)
+
+
+@pytest.mark.parametrize("schedule", cpu.SCHEDULES)
+def test_a_syncwarp_orders_nothing_that_comes_later(observe_body: Observe, schedule: str) -> None:
+    races = observe_body(f"__syncwarp(); {EXCHANGE.format('')}", schedule=schedule).races
+    assert "workspace" in [race.buffer for race in races]
+
+
+def test_neighbouring_bytes_are_no_race(observe_body: Observe) -> None:
+    body = "char* bytes = reinterpret_cast<char*>(buffer); bytes[threadIdx.x{}] = 1; y[0] = 0;"
+    races = observe_body(body.format("")).races
+    assert [race.buffer for race in races] == ["y"]
+    races = observe_body(body.format(" / 2")).races
+    assert [race.buffer for race in races] == ["workspace", "y"]
+
+
+@pytest.mark.parametrize(("element", "is_race"), [(4, True), (7, True), (8, False)])
+def test_every_element_of_a_vector_counts(
+    observe_body: Observe, element: int, is_race: bool
+) -> None:
+    body = f"""
+    if (threadIdx.x == 0) reinterpret_cast<int4*>(buffer)[1] = make_int4(1, 2, 3, 4);
+    if (threadIdx.x == 1) y[0] = buffer[{element}];"""
+    assert bool(observe_body(body).races) == is_race
