@@ -56,5 +56,11 @@ def valid_specs() -> st.SearchStrategy[Spec]:
     return specs().filter(lambda spec: not problems(spec) and _holds_a_row(spec))
 
 
+def resolved(spec: Spec) -> Spec:
+    """Return a valid spec with its `auto` items resolved for a row that they can hold."""
+    fits = not problems_for(spec, 1, spec.static_cols or 257)
+    return spec.resolve(257 if fits else 3)
+
+
 def _holds_a_row(spec: Spec) -> bool:
     return any(not problems_for(spec, 1, spec.static_cols or cols) for cols in (257, 3))

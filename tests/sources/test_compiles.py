@@ -13,7 +13,7 @@ from kgen.sources.render import render
 from kgen.specs.spec import Spec
 from kgen.specs.variants import checked, spelling
 from kgen.toolchain import find_nvcc
-from tests.strategies import valid_specs
+from tests.strategies import resolved, valid_specs
 
 GENERATED = Path(__file__).parents[2] / "generated"
 INCLUDE = re.compile(r"^#include.*\n", re.MULTILINE)
@@ -75,7 +75,7 @@ def sampled_specs() -> list[Spec]:
     @given(valid_specs())
     def collect(spec: Spec) -> None:
         if not spec.is_host:
-            found.add(spec.resolve(257))
+            found.add(resolved(spec))
 
     collect()
     ordered = sorted(found, key=spelling)

@@ -28,7 +28,7 @@ from kgen.specs.spec import Spec
 from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
 from tests.sources.fake_pycuda import CompileError, Error, FakePycuda, OutOfMemory
-from tests.strategies import valid_specs
+from tests.strategies import resolved, valid_specs
 
 GPU_VERSIONS = [name for name, version in VERSIONS.items() if not version.spec.is_host]
 OVERRIDES = [
@@ -328,7 +328,7 @@ def assert_black_agrees(text: str) -> None:
 @settings(max_examples=12, deadline=None)
 @given(valid_specs().filter(lambda spec: not spec.is_host))
 def test_black_leaves_it_as_it_is(spec: Spec) -> None:
-    assert_black_agrees(script(render(spec.resolve(257))))
+    assert_black_agrees(script(render(resolved(spec))))
 
 
 @pytest.mark.parametrize("length", [88, 89, 100, 101])

@@ -13,7 +13,7 @@ from kgen.sources.render import MAX_LINE, render
 from kgen.specs.spec import AXES, Spec
 from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
-from tests.strategies import CHOICES, valid_specs
+from tests.strategies import CHOICES, resolved, valid_specs
 
 GENERATED = Path(__file__).parents[2] / "generated"
 
@@ -97,7 +97,7 @@ def test_golden_files(name: str) -> None:
 @settings(max_examples=150, deadline=None)
 @given(valid_specs())
 def test_any_source_is_tidy_and_reads_back(spec: Spec) -> None:
-    source = render(spec.resolve(257))
+    source = render(resolved(spec))
     code = source.text.split("\n\n#include", 1)[1]
     assert "\n\n\n" not in code and not re.search(r"[ \t]\n", source.text)
     assert [line for line in code.splitlines() if len(line) > MAX_LINE] == []
@@ -108,7 +108,7 @@ def test_any_source_is_tidy_and_reads_back(spec: Spec) -> None:
 @settings(max_examples=50, deadline=None)
 @given(valid_specs())
 def test_the_header_names_the_spec(spec: Spec) -> None:
-    source = render(spec.resolve(257))
+    source = render(resolved(spec))
     with TemporaryDirectory() as folder:
         path = Path(folder) / source.filename
         path.write_text(source.text, encoding="utf-8")

@@ -7,6 +7,7 @@ one of them is missing.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -24,9 +25,13 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A source with one mistake in it: what was done, in which line (from 1), to which text."""
+    """A source with one mistake in it: what was done, in which line (from 1), to which text.
+
+    `place` counts the places where this mistake makes the same change, from 1.
+    """
 
     mistake: str
+    place: int
     line: int
     before: str
     after: str
@@ -35,7 +40,7 @@ class Mutant:
     @property
     def key(self) -> str:
         """A name that outlives changes elsewhere in the file: the mistake and what it changes."""
-        return f"{self.mistake}: {self.before} -> {self.after}"
+        return f"{self.mistake}, place {self.place}: {self.before} -> {self.after}"
 
 
 MISTAKES = (
@@ -103,8 +108,9 @@ MISTAKES = (
 
 
 def mutants(source: Source) -> Iterator[Mutant]:
-    """Yield the source with each mistake made at each place where it can be, comments left alone."""
+    """Yield the source with each mistake at each place where it can be made outside comments."""
     seen = {source.text}
+    places: Counter[tuple[str, str, str]] = Counter()
     start = source.text.index("#include")
     for mistake in MISTAKES:
         for match in re.finditer(mistake.pattern, source.text[start:]):
@@ -117,4 +123,7 @@ def mutants(source: Source) -> Iterator[Mutant]:
             if text not in seen:
                 seen.add(text)
                 line = source.text.count("\n", 0, at) + 1
-                yield Mutant(mistake.name, line, match[0], after, replace(source, text=text))
+                change = (mistake.name, match[0], after)
+                places[change] += 1
+                mutated = replace(source, text=text)
+                yield Mutant(mistake.name, places[change], line, match[0], after, mutated)

@@ -1,0 +1,112 @@
+"""Runs the checks on every mutant of a version and says what caught it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tomllib
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgen.errors import MissingTool
+from kgen.evidence.check import CheckRow, check
+from kgen.evidence.mutation.machine_code import same_machine_code
+from kgen.evidence.mutation.mistakes import Mutant, mutants
+from kgen.sources.render import render
+from kgen.sources.source import Source
+from kgen.specs.rules import problems_for
+from kgen.specs.spec import Spec
+from kgen.specs.variants import spelling
+
+SURVIVORS = Path(__file__).parent / "survivors.toml"
+# A row length for the sources of register caches: several items, and a tail.
+COLS = 1027
+# Enough rows for every input in turn, and a last block that is not full.
+ROWS = 45
+# A mutant that loops for ever is one that was caught; right kernels take milliseconds.
+TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What became of a mutant.
+
+    `caught_by` is `compiler`, `fault`, `result`, `memory` or `race`; it is empty for a mutant that
+    no check told from the original. `equivalent` says why nothing could: the machine code is the
+    same, or the reason that survivors.toml gives. `reason` is what the check said.
+    """
+
+    variant: str
+    mutant: Mutant
+    caught_by: str = ""
+    reason: str = ""
+    equivalent: str = ""
+
+    @property
+    def survives(self) -> bool:
+        """Whether the mutant is a real mistake that no check catches."""
+        return not self.caught_by and not self.equivalent
+
+
+def campaign(specs: Iterable[Spec]) -> Iterator[Fate]:
+    """Yield the fate of every mutant of the specs, several at a time, in a fixed order.
+
+    Raises MissingTool when there is no C++ compiler.
+    """
+    jobs = [
+        (spelling(spec), source, mutant)
+        for spec in specs
+        for source in [render(spec.resolve(COLS))]
+        for mutant in mutants(source)
+    ]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        yield from pool.map(lambda job: fate_of(*job), jobs)
+
+
+def fate_of(variant: str, original: Source, mutant: Mutant) -> Fate:
+    """Return what the checks make of one mutant of a variant's source."""
+    failed = first_failure(mutant.source)
+    if failed:
+        return Fate(variant, mutant, failed.found_by, failed.reason)
+    return Fate(variant, mutant, equivalent=_why_equivalent(variant, original, mutant))
+
+
+def first_failure(source: Source) -> CheckRow | None:
+    """Return the first failed row of the checks, cheap ones first; None when all pass."""
+    quick = check(source, shapes=_shapes(source.spec), timeout_s=TIMEOUT_S)
+    if failed := next((row for row in quick if not row.ok), None):
+        return failed
+    observed = check(
+        source,
+        shapes=_shapes(source.spec),
+        schedules=("reversed",),
+        timeout_s=TIMEOUT_S,
+        memory=not source.spec.is_host,
+        races=not source.spec.is_host,
+    )
+    return next((row for row in observed if not row.ok), None)
+
+
+def _shapes(spec: Spec) -> list[tuple[int, int]]:
+    """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
+    threads, vec, walked = spec.threads_per_row, spec.vec_size, spec.grid_blocks or 0
+    lengths = [COLS, 3, 33, 257, threads * vec, threads * vec + 1, 3 * spec.tile_cols + 5, 1]
+    shapes = [(ROWS, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
+    return [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
+
+
+def _why_equivalent(variant: str, original: Source, mutant: Mutant) -> str:
+    try:
+        if not original.spec.is_host and same_machine_code(original, mutant.source):
+            return "the machine code is the same"
+    except MissingTool:
+        pass  # without an nvcc the written reasons alone decide
+    return explained().get(variant, {}).get(mutant.key, {}).get("equivalent", "")
+
+
+@functools.cache
+def explained() -> dict[str, dict[str, dict[str, str]]]:
+    """Return survivors.toml: variant -> mutant's key -> why it is `equivalent`, or a `survivor`."""
+    return tomllib.loads(SURVIVORS.read_text(encoding="utf-8"))
