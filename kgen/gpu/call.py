@@ -28,16 +28,23 @@ _FORMATS = {"x": "P", "y": "P", "workspace": "P", "rows": "i", "cols": "i"}
 
 
 class Buffer:
-    """Device memory of `nbytes` at `address` between two guards, all of it poisoned."""
+    """Device memory of `nbytes` at `address` between two guards, all of it poisoned.
+
+    Without a guard it is left as it was allocated: then its ends and what nobody wrote are for a
+    tool to see that watches memory.
+    """
 
     def __init__(self, driver: Any, nbytes: int, guard: int) -> None:
         self.driver, self.nbytes, self.guard = driver, nbytes, guard
-        self.allocation = driver.mem_alloc(guard + nbytes + guard)
+        self.allocation = driver.mem_alloc(max(guard + nbytes + guard, 1))
         self.address = int(self.allocation) + guard
-        driver.memset_d8(self.address - guard, POISON, guard + nbytes + guard)
+        if guard:
+            driver.memset_d8(self.address - guard, POISON, guard + nbytes + guard)
 
     def damage(self) -> str:
         """Return where the nearest changed byte of the guards is, or an empty string."""
+        if not self.guard:
+            return ""
         before = self._changed(self.address - self.guard)
         behind = self._changed(self.address + self.nbytes)
         if before.size:
@@ -53,22 +60,26 @@ class Buffer:
 class Call:
     """The launches of a plan, bound to buffers of their own and ready to be issued.
 
-    Made and used while the GPU's context is active. `x` is float32 of plan.rows x plan.cols.
+    Made and used while the GPU's context is active. `x` is float32 of plan.rows x plan.cols. With
+    `is_bare` the buffers have neither guards nor poison.
     Raises UsageError when the GPU lacks the memory, or a block the shared memory.
     """
 
-    def __init__(self, gpu: Gpu, binary: Binary, plan: LaunchPlan, x: Matrix) -> None:
+    def __init__(
+        self, gpu: Gpu, binary: Binary, plan: LaunchPlan, x: Matrix, is_bare: bool = False
+    ) -> None:
         self.gpu, self.driver, self.plan = gpu, gpu.driver, plan
         self.kernels = " and ".join(_describe(launch) for launch in plan.launches)
         self.registers = max(kernel.registers for kernel in binary.kernels)
-        self.buffers = self._allocate(x)
+        self.buffers = self._allocate(x, is_bare)
         self.stream = self.driver.Stream()
         # In stream order, each with what to call it when it fails.
         self.steps = [*self._clearing(), *self._launches(binary)]
 
-    def _allocate(self, x: Matrix) -> dict[str, Buffer]:
+    def _allocate(self, x: Matrix, is_bare: bool) -> dict[str, Buffer]:
         row_bytes = self.plan.cols * x.itemsize
-        guard = -(-max(row_bytes, MIN_GUARD_BYTES) // ALIGNMENT) * ALIGNMENT
+        least = -(-max(row_bytes, MIN_GUARD_BYTES) // ALIGNMENT) * ALIGNMENT
+        guard = 0 if is_bare else least
         sizes = {"x": x.nbytes, "y": x.nbytes, "workspace": self.plan.workspace_bytes}
         try:
             buffers = {name: Buffer(self.driver, size, guard) for name, size in sizes.items()}

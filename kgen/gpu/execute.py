@@ -52,7 +52,12 @@ def source_module_options(options: CompileOptions = _DEFAULT_OPTIONS) -> dict[st
 
 
 def run(
-    source: Source, plan: LaunchPlan, x: Matrix, options: CompileOptions = _DEFAULT_OPTIONS
+    source: Source,
+    plan: LaunchPlan,
+    x: Matrix,
+    options: CompileOptions = _DEFAULT_OPTIONS,
+    *,
+    is_bare: bool = False,
 ) -> Matrix:
     """Return the kernel's output for `x`, float32 of plan.rows x plan.cols like the result.
 
@@ -61,10 +66,11 @@ def run(
     when a launch fails or memory around the output or the workspace changed; UsageError when the
     shape is too large for the GPU; what compiling raises; and MissingTool as `device_info` does.
     A fault may end the process's CUDA context; every later call then raises KernelFault as well.
+    With `is_bare` there are no guards and nothing is filled, as tools want it that watch memory.
     """
     if not plan.launches:
         return np.empty((plan.rows, plan.cols), np.float32)
-    with _bound_call(source, plan, x, options) as call:
+    with _bound_call(source, plan, x, options, is_bare) as call:
         call.run_step_by_step()
         return call.output()
 
@@ -93,7 +99,7 @@ def time_launches(
 
 @contextmanager
 def _bound_call(
-    source: Source, plan: LaunchPlan, x: Matrix, options: CompileOptions
+    source: Source, plan: LaunchPlan, x: Matrix, options: CompileOptions, is_bare: bool = False
 ) -> Iterator[Call]:
     if x.shape != (plan.rows, plan.cols) or x.dtype != np.float32:
         raise ValueError(
@@ -103,7 +109,7 @@ def _bound_call(
     device = gpu()
     with device.active():
         with device.blaming(f"loading {source.filename}"):
-            call = Call(device, binary, plan, x)
+            call = Call(device, binary, plan, x, is_bare)
         try:
             yield call
         finally:

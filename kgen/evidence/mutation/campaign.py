@@ -83,8 +83,8 @@ def first_failure(source: Source) -> CheckRow | None:
         shapes=_shapes(source.spec),
         schedules=("reversed",),
         timeout_s=TIMEOUT_S,
-        memory=not source.spec.is_host,
-        races=not source.spec.is_host,
+        memory=True,
+        races=True,
     )
     return next((row for row in observed if not row.ok), None)
 
