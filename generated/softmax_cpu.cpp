@@ -12,15 +12,14 @@
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    softmax_cpu(x, y, rows, cols)
 // rebuild   kgen build --variant cpu
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
-// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
-// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
+// The maximum of the row's elements. It starts at -FLT_MAX, not -inf: no scan then computes
+// (-inf) - (-inf), and a row of -inf still ends as 0 / 0, which is NaN.
 static inline float thread_max(const float* x, int cols) {
     float m = -FLT_MAX;
     for (int c = 0; c < cols; ++c) {
@@ -29,7 +28,7 @@ static inline float thread_max(const float* x, int cols) {
     return m;
 }
 
-// The sum of exp(x - m) over this thread's elements, each kept for the writing scan.
+// The sum of exp(x - m) over the row's elements, each kept for the writing scan.
 static inline float thread_sum(const float* x, float* y, int cols, float m) {
     float d = 0.0f;
     for (int c = 0; c < cols; ++c) {

@@ -8,22 +8,21 @@
 //           vec_size=1 vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=auto
 //           trip=static tile_size=auto threads_per_block=512 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=expf normalize=divide static_cols=auto
-// parent    cpu: row_map host -> thread, threads 1 -> 512, normalize reciprocal -> divide
+// parent    cpu: row_map host -> thread, threads_per_block 1 -> 512, normalize reciprocal -> divide
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    grid = ceil(rows / 512), block = 512
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k1
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 constexpr int THREADS_PER_BLOCK = 512;
 
-// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
-// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
+// The maximum of the row's elements. It starts at -FLT_MAX, not -inf: no scan then computes
+// (-inf) - (-inf), and a row of -inf still ends as 0 / 0, which is NaN.
 __device__ __forceinline__ float thread_max(const float* __restrict__ x, int cols) {
     float m = -FLT_MAX;
     for (int c = 0; c < cols; ++c) {
@@ -32,7 +31,7 @@ __device__ __forceinline__ float thread_max(const float* __restrict__ x, int col
     return m;
 }
 
-// The sum of exp(x - m) over this thread's elements, each kept for the writing scan.
+// The sum of exp(x - m) over the row's elements, each kept for the writing scan.
 __device__ __forceinline__ float thread_sum(const float* __restrict__ x, float* __restrict__ y,
     int cols, float m) {
     float d = 0.0f;

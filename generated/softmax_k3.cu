@@ -9,17 +9,16 @@
 //           vec_size=1 vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=auto
 //           trip=static tile_size=auto threads_per_block=32 grid_blocks=auto min_blocks_per_sm=auto
 //           exp=expf normalize=divide static_cols=auto
-// parent    k2: topology tree -> warp, threads 512 -> 32
+// parent    k2: topology tree -> warp, threads_per_block 512 -> 32
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    grid = rows, block = 32
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k3
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 constexpr int THREADS_PER_BLOCK = 32;
 constexpr int WARP_SIZE = 32;
@@ -61,8 +60,8 @@ __device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value valu
     return from_lane0(warp_reduce<Op>(value));
 }
 
-// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
-// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
+// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: no scan then computes
+// (-inf) - (-inf), and a row of -inf still ends as 0 / 0, which is NaN.
 __device__ __forceinline__ float thread_max(const float* __restrict__ x, int cols) {
     float m = -FLT_MAX;
     for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {

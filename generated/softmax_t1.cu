@@ -8,8 +8,8 @@
 //           vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=auto trip=static
 //           tile_size=1024 threads_per_block=128 grid_blocks=auto min_blocks_per_sm=auto exp=expf
 //           normalize=divide static_cols=auto
-// parent    v2: row_map block -> grid, tile auto -> 1024, threads 256 -> 128, normalize reciprocal
-//           -> divide
+// parent    v2: row_map block -> grid, tile_size auto -> 1024, threads_per_block 256 -> 128,
+//           normalize reciprocal -> divide
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    softmax_t1_max
 //           softmax_t1_sum
@@ -18,12 +18,11 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 bytes a row, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 constexpr int THREADS_PER_BLOCK = 128;
 constexpr int WARP_SIZE = 32;
@@ -103,8 +102,8 @@ struct RowStats {
     float sum;
 };
 
-// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
-// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
+// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: no scan then computes
+// (-inf) - (-inf), and a row of -inf still ends as 0 / 0, which is NaN.
 __device__ __forceinline__ float thread_max(const float* __restrict__ x, int cols) {
     float m = -FLT_MAX;
     for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {

@@ -13,12 +13,11 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v1
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 constexpr int THREADS_PER_BLOCK = 256;
 
@@ -58,8 +57,8 @@ __device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value valu
     return value;
 }
 
-// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
-// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
+// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: no scan then computes
+// (-inf) - (-inf), and a row of -inf still ends as 0 / 0, which is NaN.
 __device__ __forceinline__ float thread_max(const float* __restrict__ x, int cols) {
     float m = -FLT_MAX;
     for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {

@@ -14,12 +14,11 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v3
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 constexpr int THREADS_PER_BLOCK = 256;
 constexpr int WARP_SIZE = 32;
@@ -103,8 +102,8 @@ __device__ __forceinline__ void store_values(const float (&values)[ITEMS_PER_THR
     }
 }
 
-// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: a thread that has no
-// elements then never computes (-inf) - (-inf), and a row of -inf still ends as 0 / 0.
+// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: no scan then computes
+// (-inf) - (-inf), and a row of -inf still ends as 0 / 0, which is NaN.
 __device__ __forceinline__ float thread_max(float (&values)[ITEMS_PER_THREAD]) {
     float m = -FLT_MAX;
 #pragma unroll

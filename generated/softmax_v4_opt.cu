@@ -14,12 +14,11 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v4_opt
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 constexpr int THREADS_PER_BLOCK = 256;
 constexpr int WARP_SIZE = 32;

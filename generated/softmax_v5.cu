@@ -1,5 +1,5 @@
 // softmax_v5: one block per row, online softmax with one exponential per element, two levels of
-// shuffles
+// shuffles of (maximum, sum) pairs
 //
 //   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
 //   x and y are rows x cols, float32, row-major.
@@ -14,12 +14,11 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v5
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 constexpr int THREADS_PER_BLOCK = 256;
 constexpr int WARP_SIZE = 32;

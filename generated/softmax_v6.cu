@@ -1,5 +1,5 @@
 // softmax_v6: one block per row, online softmax with one exponential per element, two levels of
-// shuffles, 16-byte accesses in the scans that reduce
+// shuffles of (maximum, sum) pairs, 16-byte accesses in the scans that reduce
 //
 //   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
 //   x and y are rows x cols, float32, row-major.
@@ -9,13 +9,13 @@
 //           vec_size=4 vec_scans=first unaligned=scalar_row prefetch=false items_per_thread=auto
 //           trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
-// parent    v5: vec 1 -> 4, vec_scans none -> first
+// parent    v5: vec_size 1 -> 4, vec_scans none -> first
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes (rows aligned to 16 use
 //           vectors)
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v6
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>

@@ -1,5 +1,5 @@
 // softmax_v6_fetch: one block per row, online softmax with one exponential per element, two levels
-// of shuffles, 16-byte accesses in all scans
+// of shuffles of (maximum, sum) pairs, 16-byte accesses in all scans, the next vector fetched ahead
 //
 //   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
 //   x and y are rows x cols, float32, row-major.
@@ -15,7 +15,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v6_fetch
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>

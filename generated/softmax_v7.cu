@@ -1,5 +1,5 @@
 // softmax_v7: one block per row, online softmax with one exponential per element, inputs kept in
-// registers, two levels of shuffles, 16-byte accesses in all scans
+// registers, two levels of shuffles of (maximum, sum) pairs, 16-byte accesses in all scans
 //
 //   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
 //   x and y are rows x cols, float32, row-major.
@@ -15,7 +15,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v7
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 
 #include <cfloat>
 #include <cmath>

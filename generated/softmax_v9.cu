@@ -1,5 +1,5 @@
-// softmax_v9: blocks that walk the rows with grid stride, online softmax, two levels of shuffles,
-// 16-byte accesses in all scans
+// softmax_v9: blocks that walk the rows with grid stride, online softmax, two levels of shuffles of
+// (maximum, sum) pairs, 16-byte accesses in all scans
 //
 //   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
 //   x and y are rows x cols, float32, row-major.
@@ -9,14 +9,14 @@
 //           vec_scans=both unaligned=scalar_row prefetch=false items_per_thread=auto trip=static
 //           tile_size=auto threads_per_block=256 grid_blocks=256 min_blocks_per_sm=auto exp=expf
 //           normalize=reciprocal static_cols=auto
-// parent    v6_double: row_map block -> grid_stride, update online_shared -> online, grid auto ->
-//           256
+// parent    v6_double: row_map block -> grid_stride, update online_shared -> online, grid_blocks
+//           auto -> 256
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes (rows aligned to 16 use
 //           vectors)
 // launch    grid = min(rows, 256), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v9
-//           (kgen 0.1.0, templates 05d73b1d)
+//           (kgen 0.1.0, templates c5d54bb2)
 //
 // A block uses the same shared memory for one row after the other: the last __syncthreads of
 // row_reduce keeps the next row from writing there while this one's result is still being read.

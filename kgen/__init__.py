@@ -82,5 +82,8 @@ def run(
     """
     from kgen.execute import find_target
     from kgen.execute import run as run_target
+    from kgen.sources.source import Source
+    from kgen.specs.spec import Spec
 
-    return run_target(find_target(variant) if isinstance(variant, str) else variant, x, on)
+    target = variant if isinstance(variant, Spec | Source) else find_target(variant)
+    return run_target(target, x, on)

@@ -31,6 +31,8 @@ def find_target(text: str) -> Target:
 
     Raises UsageError for an unknown version or axis, an invalid spec or an unreadable file.
     """
+    if not isinstance(text, str):
+        raise UsageError(f"{text!r} names no kernel; give a variant such as 'v7:items=4' or a file")
     return read_source(Path(text)) if names_a_file(text) else checked(text)
 
 
@@ -53,12 +55,14 @@ def run(
     options: CompileOptions | None = None,
     schedule: str = "in_order",
     timeout_s: float = 120.0,
+    offsets: tuple[int, int] = (0, 0),
 ) -> NDArray[np.float32]:
     """Return the row-wise softmax of `x`, computed by the kernel.
 
     `x` is float32, 1-D (one row) or 2-D, with any strides; the result has its shape. `options` are
     compiler flags of the GPU's side; `schedule` is the order of threads on the CPU's, where the
-    kernels may take `timeout_s` seconds.
+    kernels may take `timeout_s` seconds and x and y start `offsets` elements off an aligned
+    address.
     Raises UsageError for an unsuitable array or shape, KernelFault when the kernel breaks CUDA's
     rules, MissingTool when a compiler or device is not on this machine.
     """
@@ -73,7 +77,15 @@ def run(
     elif on == "cpu":
         from kgen import cpu
 
-        y = cpu.run(source, launches, matrix, schedule=schedule, timeout_s=timeout_s)
+        y = cpu.run(
+            source,
+            launches,
+            matrix,
+            schedule=schedule,
+            timeout_s=timeout_s,
+            x_offset=offsets[0],
+            y_offset=offsets[1],
+        )
     else:
         raise UsageError(f"on={on!r}: kernels run on {' or '.join(PLACES)}")
     return y.reshape(x.shape)
@@ -97,6 +109,10 @@ def observe(
 
 def as_matrix(x: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return `x` as a C-contiguous rows x cols matrix. Raises UsageError if it cannot be one."""
+    if not isinstance(x, np.ndarray):
+        raise UsageError(
+            f"the input is a {type(x).__name__}; kernels take a NumPy array of float32"
+        )
     if x.dtype != np.float32:
         raise UsageError(f"the input is {x.dtype}; kernels take float32, so convert it first")
     if x.ndim not in (1, 2):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from kgen.cli import explore, make, observe, prove
+from kgen.cli import explore, make, mutate, observe, prove
 
 app = typer.Typer(
     name="kgen",
@@ -21,9 +23,28 @@ app.command("show")(explore.show)
 app.command("explain")(explore.explain_variant)
 app.command("diff")(explore.diff)
 app.command("build")(make.build)
+app.command("sass")(make.sass)
 app.command("export")(make.export)
 app.command("run")(prove.run)
 app.command("check")(prove.check)
 app.command("count")(observe.count)
+app.command("mutate")(mutate.mutate)
 app.command("bench")(prove.bench)
 app.command("doctor")(explore.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from kgen import __version__
+
+        print(f"kgen {__version__}")
+        raise typer.Exit
+
+
+@app.callback(help=app.info.help if isinstance(app.info.help, str) else None)
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""

@@ -69,14 +69,15 @@ def show(
     from kgen.specs import describe
     from kgen.specs.notes import notes
     from kgen.specs.rules import shared_cache_bytes, static_shared_bytes
-    from kgen.specs.variants import spelling
+    from kgen.specs.variants import choices, spelling
 
-    source = source_for(find_target(with_options(variant, items, vec, threads)), rows, cols)
+    target = find_target(with_options(variant, items, vec, threads))
+    source = source_for(target, rows, cols)
     launches = plan(source, rows, cols)
     spec, note = source.spec, notes().get(source.spec.version)
     parent, changes = describe.lineage(spec)
     facts = {
-        "variant": spelling(spec),
+        "variant": spelling(target) if isinstance(target, Spec) else str(target.path),
         "title": describe.title(spec),
         "parent": describe.parent_line(parent, changes),
         "requires": describe.requires(spec),
@@ -95,9 +96,14 @@ def show(
     print_table(f"{facts['variant']}: {facts['title']}", ("", ""), list(facts.items())[2:])
     print_table(
         "\nAxes",
-        ("axis", "value", "meaning"),
+        ("axis", "value", "choices", "meaning"),
         (
-            (short_name(axis), format_value(getattr(spec, axis)), AXES[axis].metadata["help"])
+            (
+                short_name(axis),
+                format_value(getattr(spec, axis)),
+                choices(axis),
+                AXES[axis].metadata["help"],
+            )
             for axis in AXES
         ),
     )

@@ -24,7 +24,7 @@ Reports = dict[str, dict[str, "KernelReport"]]
 
 def build(
     variant: Annotated[
-        str | None, typer.Option("--variant", help="What to build: v7:items=4.")
+        str | None, typer.Option("--variant", help="What to build: v7:items=4, or an edited .cu.")
     ] = None,
     all_versions: Annotated[bool, typer.Option("--all", help="Build every named version.")] = False,
     check: Annotated[
@@ -41,6 +41,7 @@ def build(
     lineinfo: Annotated[
         bool, typer.Option("--lineinfo", help="Line numbers for profilers.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files edited by hand.")] = False,
     json: Json = False,
 ) -> None:
     """Write the source of a variant, and compile it where there is an nvcc."""
@@ -58,10 +59,11 @@ def build(
     if check:
         _check_drift(out)
     elif all_versions:
-        _build_all(out, arch, options, json)
+        _finish(*_write_all(out, force), arch, options, json, None)
     else:
         assert variant is not None
-        _build_one(with_options(variant, items, vec, threads), cols, out, arch, options, json)
+        source, path = _write_one(with_options(variant, items, vec, threads), cols, out, force)
+        _finish([source], [path], arch, options, json, cols)
 
 
 def _check_drift(folder: Path) -> None:
@@ -76,28 +78,27 @@ def _check_drift(folder: Path) -> None:
     print(f"{folder} is what the templates give.")
 
 
-def _build_one(
-    variant: str, cols: int | None, out: Path, arch: str, options: CompileOptions, json: bool
-) -> None:
+def _write_one(variant: str, cols: int | None, out: Path, force: bool) -> tuple[Source, Path]:
+    """Return a variant's source and where it was written; an edited file stays where it is."""
+    from kgen.execute import find_target
     from kgen.sources.build import write
     from kgen.sources.render import render
     from kgen.specs.rules import require_valid
-    from kgen.specs.variants import checked
+    from kgen.specs.spec import Spec
 
-    spec = checked(variant)
+    target = find_target(variant)
+    if not isinstance(target, Spec):
+        return target, Path(variant)
     if cols is not None:
-        require_valid(spec, 1, cols)
-        spec = spec.resolve(cols)
-    source = render(spec)
-    path = write(source, out)
-    _finish([source], [path], arch, options, json, cols)
+        require_valid(target, 1, cols)
+    source = render(target if cols is None else target.resolve(cols))
+    return source, write(source, out, force)
 
 
-def _build_all(out: Path, arch: str, options: CompileOptions, json: bool) -> None:
+def _write_all(out: Path, force: bool) -> tuple[list[Source], list[Path]]:
     from kgen.sources.build import named_sources, write_all
 
-    paths = write_all(out)
-    _finish(list(named_sources().values()), paths, arch, options, json, None)
+    return list(named_sources().values()), write_all(out, force)
 
 
 def _finish(
@@ -123,9 +124,10 @@ def _finish(
         built = [_as_json(*pair, rows) for pair in zip(sources, paths, strict=False)]
         print_json(built if len(built) > 1 else built[0])
         return
-    print(
-        f"wrote {paths[0]}" if len(paths) == 1 else f"wrote {len(paths)} files to {paths[0].parent}"
-    )
+    if len(paths) > 1:
+        print(f"wrote {len(paths)} files to {paths[0].parent}")
+    else:
+        print(f"{'read' if sources[0].path else 'wrote'} {paths[0]}")
     if note:
         print(note)
     else:
@@ -204,6 +206,27 @@ def _print_reports(reports: Reports) -> None:
             for arch, row in archs.items()
         ),
     )
+
+
+def sass(
+    variant: str,
+    items: Items = None,
+    vec: Vec = None,
+    threads: Threads = None,
+    cols: Annotated[int | None, typer.Option(help="Row length that items=auto covers.")] = None,
+    arch: Annotated[str, typer.Option(help="The architecture.")] = "sm_90",
+) -> None:
+    """Print the machine code of a variant (or of an edited .cu)."""
+    from kgen.execute import find_target, source_for
+    from kgen.sources.render import render
+    from kgen.sources.source import Source
+    from kgen.toolchain import compile_cubin
+    from kgen.toolchain import sass as machine_code
+
+    target = find_target(with_options(variant, items, vec, threads))
+    if not isinstance(target, Source):
+        target = render(target) if cols is None else source_for(target, 1, cols)
+    print(machine_code(compile_cubin(target, arch)))
 
 
 def export(

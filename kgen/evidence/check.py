@@ -22,6 +22,8 @@ ROWS_PER_INPUT = 3
 SCHEDULES = ("in_order", "warp_greedy")
 # Longer rows prove nothing that these do not, and cost time.
 MAX_COLS = 4100
+# Elements by which x and y are moved off an aligned address, differently, where vectors are used.
+OFFSETS = (1, 2)
 Shape = tuple[int, int]
 
 
@@ -64,10 +66,11 @@ def check(
     """Yield a verdict for each shape, the spec's boundary shapes by default.
 
     A shape's matrix has rows of all `inputs` in turn, and is run once in each order of threads (on
-    a GPU once). With `memory` or `races` a right kernel is also observed on the CPU, on a few rows
-    of each shape, and the first finding of that kind fails the row. A kernel that faults is a
-    failed row; one that does not compile or takes longer than `timeout_s` seconds is not tried on
-    further shapes. Raises UsageError when a shape that was asked for cannot be run.
+    a GPU once); where vectors are used, once more with x and y aligned differently. With `memory`
+    or `races` a right kernel is also observed on the CPU, on a few rows of each shape, and the
+    first finding of that kind fails the row. A kernel that faults is a failed row; one that does
+    not compile or takes longer than `timeout_s` seconds is not tried on further shapes. Raises
+    UsageError when a shape that was asked for cannot be run.
     """
     spec = target.spec if isinstance(target, Source) else target
     orders = schedules if on == "cpu" and not spec.is_host else schedules[:1]
@@ -78,6 +81,9 @@ def check(
         try:
             for order in orders:
                 y = run(source, x, on, schedule=order, timeout_s=timeout_s)
+                row = _judged(row, y, x, serial_additions(source.spec, cols))
+            if row.ok and on == "cpu" and spec.vec_size > 1:
+                y = run(source, x, schedule=orders[0], timeout_s=timeout_s, offsets=OFFSETS)
                 row = _judged(row, y, x, serial_additions(source.spec, cols))
             if row.ok and (memory or races):
                 row = _observed(row, source, x[: observed_rows(spec)], orders[-1], memory, races)

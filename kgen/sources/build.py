@@ -40,9 +40,19 @@ class KernelReport:
     limited_by: tuple[str, ...]
 
 
-def write(source: Source, folder: Path) -> Path:
-    """Write a source under its own name into `folder`; UsageError when that cannot be done."""
+def write(source: Source, folder: Path, force: bool = False) -> Path:
+    """Write a source under its own name into `folder`.
+
+    Raises UsageError when that cannot be done, and, unless `force` is set, when the file there was
+    edited by hand: it names the templates that are in use, and yet differs from what they give.
+    """
     path = folder / source.filename
+    if not force and path.is_file():
+        found = path.read_bytes()
+        if f"templates {template_hash()})".encode() in found and found != source.text.encode():
+            raise UsageError(
+                f"{path} was edited by hand and would be lost; move it, or build with --force"
+            )
     write_atomically(path, source.text)
     return path
 
@@ -81,10 +91,10 @@ def manifest(sources: dict[str, Source]) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
-def write_all(folder: Path) -> list[Path]:
-    """Write every named version and the manifest into `folder`; return the paths."""
+def write_all(folder: Path, force: bool = False) -> list[Path]:
+    """Write every named version and the manifest into `folder`, as `write` does."""
     sources = named_sources()
-    paths = [write(source, folder) for source in sources.values()]
+    paths = [write(source, folder, force) for source in sources.values()]
     write_atomically(folder / MANIFEST, manifest(sources))
     return [*paths, folder / MANIFEST]
 

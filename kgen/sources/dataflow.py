@@ -273,8 +273,11 @@ class Dataflow:
     @property
     def needs_loop_order(self) -> bool:
         """Whether the next row of a block would overwrite a cache that others still read."""
-        loops = self.spec.row_map is RowMap.GRID_STRIDE
-        return loops and self.mapping_changes and self.spec.in_shared
+        spec = self.spec
+        # Rows that are not aligned are walked differently, so the next row's threads may be others.
+        by_row = self.vectorises and spec.unaligned is Unaligned.SCALAR_ROW
+        changes = self.mapping_changes or (by_row and spec.threads_per_row > 1)
+        return spec.row_map is RowMap.GRID_STRIDE and spec.in_shared and changes
 
     @property
     def row_barrier(self) -> str:

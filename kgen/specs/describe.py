@@ -6,13 +6,13 @@ from kgen.specs.rules import MAX_DIMENSION
 from kgen.specs.spec import (
     AXES,
     Cache,
+    Merge,
     RowMap,
     Spec,
     Topology,
     Update,
     differences,
     format_value,
-    short_name,
 )
 from kgen.specs.versions import VERSIONS
 
@@ -45,6 +45,7 @@ _TOPOLOGY = {
     Topology.WARPS_THREAD0: "shuffles, then thread 0 over the warps",
     Topology.TWO_LEVEL: "two levels of shuffles",
 }
+_PAIRED = " of (maximum, sum) pairs"
 _VEC_SCANS = {
     "none": "",
     "first": "in the scans that reduce",
@@ -56,9 +57,11 @@ _VEC_SCANS = {
 def title(spec: Spec) -> str:
     """Return one line that says what the kernel is."""
     parts = [_ROW_MAP[spec.row_map], _UPDATE[spec.update], _CACHE[spec.cache]]
-    parts.append(_TOPOLOGY[spec.topology])
+    parts.append(_TOPOLOGY[spec.topology] + _PAIRED * (spec.merge is Merge.PAIRED))
     if spec.vec_size > 1:
         parts.append(f"{spec.vec_size * 4}-byte accesses {_VEC_SCANS[spec.vec_scans]}")
+    if spec.prefetch:
+        parts.append("the next vector fetched ahead")
     return ", ".join(part for part in parts if part)
 
 
@@ -68,10 +71,9 @@ def spec_line(spec: Spec) -> str:
 
 
 def change_words(changes: dict[str, tuple[object, object]]) -> str:
-    """Return changed axes as `vec 1 -> 4, vec_scans none -> first`."""
+    """Return changed axes as `vec_size 1 -> 4, vec_scans none -> first`."""
     return ", ".join(
-        f"{short_name(axis)} {format_value(old)} -> {format_value(new)}"
-        for axis, (old, new) in changes.items()
+        f"{axis} {format_value(old)} -> {format_value(new)}" for axis, (old, new) in changes.items()
     )
 
 

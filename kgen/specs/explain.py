@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,7 @@ from kgen.specs.rules import (
     problems,
     problems_for,
 )
+from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import DEFAULT_COLS, WARP_SIZE, Spec, differences, format_value, short_name
 from kgen.specs.variants import spelling
 from kgen.specs.versions import find_version
@@ -95,23 +97,26 @@ def _changed(spec: Spec, kept: set[str]) -> Iterator[Spec]:
     found = problems(spec) or problems_for(spec, 1, DEFAULT_COLS)
     clashing = dict.fromkeys(axis for problem in found for axis in problem.axes)
     for axis in sorted(clashing, key=lambda axis: axis in kept):
-        for value in sorted(_values(axis), key=lambda value: _distance(spec, axis, value)):
+        for value in sorted(_values(spec, axis), key=lambda value: _distance(spec, axis, value)):
             if value != getattr(spec, axis):
                 yield spec.replace(**{axis: value})
 
 
-def _values(axis: str) -> tuple[Any, ...]:
+def _values(spec: Spec, axis: str) -> tuple[Any, ...]:
     kind = _TYPES[axis]
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return tuple(kind)
+    if axis == "items_per_thread" and spec.in_registers:
+        most = (value_limit(spec) - spec.tail_slots) // spec.vec_size
+        return (*_TRIED[axis], *([most] if most >= 1 else []))
     return _TRIED[axis]
 
 
 def _distance(spec: Spec, axis: str, value: Any) -> float:
     """Order the values of an axis: close numbers first, the natural reduction, then as listed."""
     current = getattr(spec, axis)
-    if isinstance(current, int) and isinstance(value, int):
-        return abs(value - current)
+    if isinstance(current, int):
+        return abs(value - current) if isinstance(value, int) else math.inf
     if axis == "topology":
         return 0 if value is natural_topology(spec) else 1
-    return list(_values(axis)).index(value)
+    return list(_values(spec, axis)).index(value)

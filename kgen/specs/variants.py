@@ -89,6 +89,16 @@ def parse_value(axis: str, text: str) -> Any:
     return words[text]
 
 
+def choices(axis: str) -> str:
+    """Return the values that an axis takes, as a user types them."""
+    kind = _TYPES[axis]
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return " ".join(kind)
+    if kind is bool:
+        return "true false"
+    return "a number" if kind is int else "a number, auto"
+
+
 def follow(spec: Spec, base: Spec, named: frozenset[str]) -> Spec:
     """Move the axes that were not named to where they still mean something.
 

@@ -49,6 +49,8 @@ def test_versions_in_other_orders_of_threads(name: str, schedule: str) -> None:
         "t1:update=online_tile", "t2:merge=paired", "t2:cache=registers", "t2:cache=shared,vec=4",
         "t2:threads=96", "t2:vec=4", "v8:topology=tree", "v5:topology=tree,threads=1", "v8:prefetch=true,vec=4",
         "v5:exp=__expf", "v5:exp=exp2", "k1:update=online_shared", "cpu:update=online_branch,exp=exp2",
+        "v9:cache=shared,grid=3", "v9:topology=warp,cache=shared,threads=32,grid=2",
+        "t2:row_map=grid_stride,cache=shared,vec=4,grid=3", "v9:cache=shared,unaligned=scalar_groups,grid=3",
         "v6:static_cols=257", "v9:cache=shared,vec=4,vec_scans=first", "v5:min_blocks=2,normalize=divide",
     ],
 )  # fmt: skip
@@ -111,6 +113,7 @@ def test_any_strides() -> None:
         (np.zeros((2, 2)), "the input is float64; kernels take float32"),
         (np.zeros((2, 2, 2), np.float32), "the input has 3 dimensions"),
         (np.zeros((), np.float32), "the input has 0 dimensions"),
+        ([[1.0, 2.0]], "the input is a list"),
     ],
 )
 def test_unsuitable_arrays(x: np.ndarray, sentence: str) -> None:

@@ -34,6 +34,8 @@ MUTANTS = {
     "alignment ignored": ("v9", "% sizeof(float4) == 0", "% sizeof(float) == 0"),
     "rows share a warp's result": ("v8", "threadIdx.x / WARP_SIZE;\n    if", "threadIdx.x / 64;\n    if"),
     "atomic maximum of raw bits": ("t1", "? ~bits : bits | 0x80000000u", "? bits : bits"),
+    "only x's alignment asked": ("v9", " && is_vec_aligned(y_row)", ""),
+    "alignment taken from the row length": ("v7", "is_vec_aligned(x_row) && is_vec_aligned(y_row)", "cols % 4 == 0"),
     "items one short": ("v7:items=1", "i < ITEMS_PER_THREAD", "i < ITEMS_PER_THREAD - 1"),
     "the warp past the end stays": ("v8", "if (row >= rows) return;", "if (row > rows) return;"),
     "prefetch of the same group": ("v6_fetch", "load_group(x, g + THREADS_PER_BLOCK)", "load_group(x, g)"),

@@ -120,13 +120,13 @@ def test_header_says_what_a_reader_needs() -> None:
     header = render(checked("v6")).text.split("#include")[0]
     for words in (
         "softmax_v6: one block per row",
-        "parent    v5: vec 1 -> 4, vec_scans none -> first",
+        "parent    v5: vec_size 1 -> 4, vec_scans none -> first",
         "requires  rows >= 1, 1 <= cols",
         "launch    grid = rows, block = 256",
         "rebuild   kgen build --variant v6",
     ):
         assert words in header
-    assert "v7: items 4 -> 2" in render(checked("v7:items=2")).text
+    assert "v7: items_per_thread 4 -> 2" in render(checked("v7:items=2")).text
     assert "barrier" in render(checked("c1")).text.split("#include")[0]
 
 

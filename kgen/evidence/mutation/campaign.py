@@ -92,7 +92,8 @@ def first_failure(source: Source) -> CheckRow | None:
 def _shapes(spec: Spec) -> list[tuple[int, int]]:
     """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
     threads, vec, walked = spec.threads_per_row, spec.vec_size, spec.grid_blocks or 0
-    lengths = [COLS, 3, 33, 257, threads * vec, threads * vec + 1, 3 * spec.tile_cols + 5, 1]
+    lengths = [COLS, 3, 33, 257, threads * vec, threads * vec + 1, 1]
+    lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
     shapes = [(ROWS, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
     return [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
 
@@ -103,10 +104,15 @@ def _why_equivalent(variant: str, original: Source, mutant: Mutant) -> str:
             return "the machine code is the same"
     except MissingTool:
         pass  # without an nvcc the written reasons alone decide
-    return explained().get(variant, {}).get(mutant.key, {}).get("equivalent", "")
+    return explanations("equivalent").get((variant, mutant.key), "")
 
 
 @functools.cache
-def explained() -> dict[str, dict[str, dict[str, str]]]:
-    """Return survivors.toml: variant -> mutant's key -> why it is `equivalent`, or a `survivor`."""
-    return tomllib.loads(SURVIVORS.read_text(encoding="utf-8"))
+def explanations(kind: str) -> dict[tuple[str, str], str]:
+    """Return what survivors.toml explains as `equivalent` or `survivor`: (variant, key) -> why."""
+    entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get(kind, [])
+    return {
+        (variant, entry["mutant"]): entry["why"]
+        for entry in entries
+        for variant in entry["versions"]
+    }

@@ -33,7 +33,7 @@ def static_cols_is_a_length(spec: Spec) -> Iterator[Problem]:
 def problems_for(spec: Spec, rows: int, cols: int) -> list[Problem]:
     """Return every reason why a valid spec cannot run on a rows x cols matrix."""
     found = [
-        Problem((), f"{name}={size}: use 0 to {MAX_DIMENSION}")
+        Problem((), f"{name}={size}: use 0 to {MAX_DIMENSION}, which 32-bit counters can walk")
         for name, size in (("rows", rows), ("cols", cols))
         if not 0 <= size <= MAX_DIMENSION
     ]
