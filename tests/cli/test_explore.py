@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kgen.specs.spec import AXES, short_name
+from kgen.specs.spec import AXES, Topology, short_name
 from kgen.specs.versions import VERSIONS
 from tests.cli.conftest import Ended
 
@@ -39,7 +39,8 @@ def test_show_explains_every_axis_the_launch_and_the_version(call: Call) -> None
     assert shown.code == 0 and shown.out.startswith("v8: one warp per row, ")
     words = {line[0]: line[1:] for line in shown.rows() if line}
     assert [short_name(axis) for axis in AXES if short_name(axis) not in words] == []
-    assert words["topology"] == ["warp", *AXES["topology"].metadata["help"].split()]
+    choices = [str(topology) for topology in Topology]
+    assert words["topology"] == ["warp", *choices, *AXES["topology"].metadata["help"].split()]
     assert words["parent"][:4] == ["v5:", "row_map", "block", "->"]
     assert "Launches on 1000 x 33" in shown.out
     assert words["softmax_v8"] == ["125", "256", "0", "x,", "y,", "rows,", "cols"]

@@ -94,11 +94,10 @@ def test_a_dropped_tail_fails_the_check(call: Call, edited: Callable[..., Path])
     )
 
 
-def test_only_the_shapes_with_a_tail_fail(call: Call, edited: Callable[..., Path]) -> None:
+def test_every_shape_with_a_tail_fails(call: Call, edited: Callable[..., Path]) -> None:
     failed = call("check", edited("v6_double", *TAIL), "--json")
     assert failed.code == 1
     assert [row["cols"] for row in failed.json if row["ok"] and row["cols"] % 4] == []
-    assert [row["cols"] for row in failed.json if not row["ok"] and row["cols"] % 4 == 0] == []
     bad = [row for row in failed.json if not row["ok"]]
     assert failed.err.startswith(f"kgen: {len(bad)} checks failed: ")
     assert failed.err.endswith(f"; and {len(bad) - 5} more\n")
