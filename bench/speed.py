@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 import itertools
 import json
 import os
@@ -27,14 +28,16 @@ from pathlib import Path
 import kgen
 from kgen.doctor import inspect_machine
 from kgen.errors import MissingTool
+from kgen.evidence.check import check
 from kgen.evidence.inputs import make
 from kgen.files import write_atomically
 from kgen.specs.rules import problems
-from kgen.specs.variants import parse
+from kgen.specs.variants import checked, parse
 from kgen.specs.versions import VERSIONS
 
 LIST_RUNS = 10
 CPU_RUNS = 5
+CHECKED = ("v5", "v7", "v9")
 SMALL_ROWS, SMALL_COLS = 4, 257
 DEVICE_VERSIONS = [name for name, version in VERSIONS.items() if not version.spec.is_host]
 
@@ -110,7 +113,39 @@ def measure_throughput(rows: int, cols: int) -> Iterator[Figure]:
     x = make("uniform", rows, cols)
     kgen.run("v7", x)
     rates = [x.size / 1e6 / seconds(kgen.run, "v7", x) for _ in range(CPU_RUNS)]
-    yield figure(f"v7 on the CPU executor, {rows} x {cols}", "million elements/s", rates)
+    what = f"v7 on the CPU executor, {rows} x {cols}"
+    yield figure(what, "million elements/s", rates, "> 20 million/s")
+
+
+def measure_first_form(rows: int, cols: int) -> Iterator[Figure]:
+    """Time v7 on what the executor was at first: fibers of ucontext, and one worker."""
+    x = make("uniform", rows, cols)
+    build, run = (importlib.import_module(f"kgen.cpu.{name}") for name in ("build", "run"))
+    flags, workers = build.RUNTIME_FLAGS, run.WORKERS
+    with empty_cache():
+        vars(build)["RUNTIME_FLAGS"], vars(run)["WORKERS"] = (*flags, "-DKGEN_CPU_UCONTEXT"), 1
+        try:
+            kgen.run("v7", x)
+            rates = [x.size / 1e6 / seconds(kgen.run, "v7", x) for _ in range(CPU_RUNS)]
+        finally:
+            vars(build)["RUNTIME_FLAGS"], vars(run)["WORKERS"] = flags, workers
+    kgen.run("v7", x)
+    now = [x.size / 1e6 / seconds(kgen.run, "v7", x) for _ in range(CPU_RUNS)]
+    yield figure("the same in its first form", "million elements/s", rates)
+    ratio = statistics.median(now) / statistics.median(rates)
+    yield figure("now against the first form", "times", [ratio])
+
+
+def measure_checks() -> Iterator[Figure]:
+    """Time the checks with everything on: one version at 64 x 4096, and all at their boundaries."""
+    everything = {"memory": True, "races": True}
+    shape = [(64, 4096)]
+    one = [seconds(list, check(checked(name), shapes=shape, **everything)) for name in CHECKED]
+    yield figure("check with memory and races, 64 x 4096", "s", one, "< 10 s")
+    specs = [version.spec for version in VERSIONS.values()]
+    with empty_cache():
+        every = sum(seconds(list, check(spec, **everything)) for spec in specs)
+    yield figure("the same, all versions, from an empty cache", "s", [every], "< 180 s")
 
 
 def measure_first_runs() -> Iterator[Figure]:
@@ -163,8 +198,17 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
     options = parser.parse_args()
     throughput = functools.partial(measure_throughput, options.rows, options.cols)
+    first_form = functools.partial(measure_first_form, options.rows, options.cols)
     figures: list[Figure] = []
-    for measure in (measure_render, measure_list, throughput, measure_first_runs, measure_nvcc):
+    for measure in (
+        measure_render,
+        measure_list,
+        throughput,
+        first_form,
+        measure_checks,
+        measure_first_runs,
+        measure_nvcc,
+    ):
         try:
             for measured in measure():
                 print(measured, flush=True)

@@ -77,12 +77,14 @@ class Counts:
         return Counts(**{**values, "kernel": f"{self.kernel} + {other.kernel}"})
 
     def as_dict(self) -> dict[str, object]:
-        """Return all figures by name, the totals over widths among them."""
+        """Return all figures by name, with totals over widths, and widths in bytes as keys."""
         totals = ("global_loads", "global_stores", "shared_loads", "shared_stores")
+        by_width = [name for name in vars(self) if name.endswith("_by_width")]
         return {
             "kernel": self.kernel,
             **{name: getattr(self, name) for name in totals},
             **vars(self),
+            **{name: dict(zip(WIDTHS, getattr(self, name), strict=True)) for name in by_width},
         }
 
 

@@ -38,7 +38,7 @@ bool Fiber::overflowed_at(const void* address) const {
     return stack_ && byte >= stack_ && byte < stack_ + GUARD_BYTES;
 }
 
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifndef KGEN_CPU_UCONTEXT
 
 // Pushes what the ABI makes a callee save, stores the stack pointer in *save, and pops from `load`.
 extern "C" void kgen_cpu_switch(void** save, void* load);

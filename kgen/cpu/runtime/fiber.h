@@ -5,7 +5,11 @@
 
 #include <cstddef>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+// bench/speed.py asks for ucontext, to show what switching without system calls is worth.
+#if !defined(KGEN_CPU_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
+#define KGEN_CPU_UCONTEXT
+#endif
+#ifdef KGEN_CPU_UCONTEXT
 #include <ucontext.h>
 #endif
 
@@ -37,7 +41,7 @@ class Fiber {
   private:
     char* stack_ = nullptr;
     size_t usable_ = 0;
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifndef KGEN_CPU_UCONTEXT
     void* stack_pointer_ = nullptr;
 #else
     ucontext_t context_ = {};
