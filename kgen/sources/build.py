@@ -47,14 +47,17 @@ def write(source: Source, folder: Path, force: bool = False) -> Path:
     edited by hand: it names the templates that are in use, and yet differs from what they give.
     """
     path = folder / source.filename
-    if not force and path.is_file():
-        found = path.read_bytes()
-        if f"templates {template_hash()})".encode() in found and found != source.text.encode():
-            raise UsageError(
-                f"{path} was edited by hand and would be lost; move it, or build with --force"
-            )
+    if not force and path.is_file() and _is_edited(path.read_bytes(), source):
+        raise UsageError(
+            f"{path} was edited by hand and would be lost; move it, or build with --force"
+        )
     write_atomically(path, source.text)
     return path
+
+
+def _is_edited(found: bytes, source: Source) -> bool:
+    origin = f"(kgen {__version__}, templates {template_hash()})".encode()
+    return origin in found and found != source.text.encode()
 
 
 def report(source: Source, binary: Binary, cols: int = DEFAULT_COLS) -> list[KernelReport]:

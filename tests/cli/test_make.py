@@ -197,3 +197,30 @@ def test_export_of_an_edited_file_keeps_the_edit(call: Call, edited: Callable[..
     path = edited("v5", "// variant", "// edited\n// variant")
     assert call("export", path).code == 0
     assert "// edited" in Path("exported/softmax_v5.cu").read_text()
+
+
+def test_a_file_edited_by_hand_is_not_overwritten(call: Call) -> None:
+    assert call("build", "--variant", "v8", "--out", "own").code == 0
+    file = Path("own/softmax_v8.cu")
+    edited = file.read_text().replace("row >= rows", "row > rows - 1")
+    file.write_text(edited)
+    refused = call("build", "--variant", "v8", "--out", "own")
+    assert refused.code == 2 and "own/softmax_v8.cu was edited by hand" in refused.err
+    assert file.read_text() == edited
+    assert call("build", "--variant", "v8", "--out", "own", "--force").code == 0
+    assert file.read_text() != edited
+
+
+def test_an_edited_file_is_compiled_where_it_is(call: Call) -> None:
+    call("build", "--variant", "v8", "--out", "own")
+    built = call("build", "--variant", "own/softmax_v8.cu")
+    assert built.code == 0 and built.out.startswith("read own/softmax_v8.cu\n")
+    assert not Path("generated").exists()
+
+
+def test_version_and_machine_code(call: Call) -> None:
+    assert call("--version").out == "kgen 0.1.0\n"
+    shown = call("sass", "v8")
+    if shown.code == 3:
+        pytest.skip(shown.err)
+    assert "SHFL" in shown.out and "softmax_v8" in shown.out

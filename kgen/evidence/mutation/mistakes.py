@@ -88,6 +88,7 @@ MISTAKES = (
     Mistake("maximum of the thread used", r"thread_sum\((.*), row_max\)\)", r"thread_sum(\1, 0.0f))"),
     Mistake("+inf forgotten", r"if \(state\.m == INFINITY\) state\.d = NAN;", r";"),
     Mistake("every thread's result in one slot", r"(warp_values|partial)\[(warp|thread)\] =", r"\1[0] ="),
+    Mistake("slots aliased", r"(warp_values|partial)\[(warp|thread)\] = ", r"\1[\2 / 2] = "),
     Mistake("result not read back", r"value = (warp_values|partial)\[0\];", r";"),
     Mistake("result not stored", r"(if \(lane == 0\) )?warp_values\[0\] = value;", r";"),
     Mistake("only even lanes store", r"if \(lane == 0\) warp_values\[warp\]", r"if (lane == 1) warp_values[warp]"),
