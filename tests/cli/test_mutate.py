@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import Call
+from collections.abc import Callable
+
+from tests.cli.conftest import Ended
+
+Call = Callable[..., Ended]
 
 
 def test_numbers_add_up(call: Call) -> None:
