@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include <cmath>
 #include <type_traits>
 
 namespace kgen_cpu {
@@ -16,12 +17,21 @@ inline To bit_cast(From from) {
     return to;
 }
 
+// A NaN counts as missing, as in fmaxf and fminf, which the compiler does not inline.
+inline float larger(float a, float b) { return b != b || a > b ? a : b; }
+
+inline float smaller(float a, float b) { return b != b || a < b ? a : b; }
+
 // CUDA's min and max also take mixed operands, and convert as a binary operator would.
 template <class A, class B>
 using Arithmetic =
     std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, std::common_type_t<A, B>>;
 
 }  // namespace kgen_cpu
+
+// <cmath> is included above: it takes such macros back.
+#define fmaxf(a, b) kgen_cpu::larger(a, b)
+#define fminf(a, b) kgen_cpu::smaller(a, b)
 
 inline unsigned __float_as_uint(float value) { return kgen_cpu::bit_cast<unsigned>(value); }
 inline int __float_as_int(float value) { return kgen_cpu::bit_cast<int>(value); }
