@@ -1,5 +1,8 @@
 """Mutation testing as a product: what is made, what catches it, what is explained."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from kgen.cli.mutate import as_json
@@ -11,6 +14,8 @@ from kgen.sources.render import render
 from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
 from kgen.toolchain import compile_cubin, find_nvcc
+
+RECORDED = Path(__file__).parents[2] / "bench" / "results" / "mutants.json"
 
 
 def all_mutants(variant: str):  # type: ignore[no-untyped-def]
@@ -25,6 +30,17 @@ def test_at_least_98_percent_of_the_real_mistakes_are_caught(variant: str) -> No
     assert result["caught"] >= 0.98 * real
     assert result["caught"] + result["equivalent"] + result["survivors"] == result["mutants"]
     assert {fate["caught_by"] for fate in result["fates"]} >= {"result", "fault"}
+
+
+def test_the_recorded_campaign_is_of_todays_mutants_and_its_survivors_are_explained() -> None:
+    recorded = json.loads(RECORDED.read_text())
+    fates = {(fate["variant"], fate["mutant"]): fate for fate in recorded["fates"]}
+    made = {(name, mutant.key) for name in VERSIONS for mutant in all_mutants(name)}
+    assert set(fates) == made
+    passed = {key for key, fate in fates.items() if not fate["caught_by"]}
+    assert passed == {*explanations("equivalent"), *explanations("survivor")}
+    real = recorded["mutants"] - recorded["equivalent"]
+    assert recorded["caught"] >= 0.98 * real
 
 
 def test_explanations_are_of_mutants_that_are_made() -> None:
