@@ -16,6 +16,7 @@ from kgen.cpu.faults import fault_of, kernel_names
 from kgen.cpu.process import execute
 from kgen.errors import KernelFault, UsageError
 from kgen.launch import Launch, LaunchPlan
+from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK
 from kgen.sources.source import Source
 
 # The order in which the threads of a block run between two barriers or warp operations.
@@ -26,9 +27,6 @@ WORKERS = 2
 MIN_THREADS_FOR_WORKERS = 16384
 
 # CUDA's limits; of shared memory sm_90's, which runtime/kernel_table.h provides for.
-_MAX_THREADS_PER_BLOCK = 1024
-_MAX_GRID_BLOCKS = 2**31 - 1
-_MAX_SHARED_BYTES = 227 * 1024
 
 _ELEMENT_BYTES = 4
 _UNWRITTEN = np.uint8(0xFF)  # NaN bytes
@@ -108,9 +106,9 @@ def check_request(source: Source, plan: LaunchPlan, x: NDArray[np.float32], sche
 def _check_launch(source: Source, launch: Launch) -> None:
     """Refuse what a CUDA launch itself refuses."""
     for value, what, least, most in (
-        (launch.grid, "blocks in the grid", 1, _MAX_GRID_BLOCKS),
-        (launch.block, "threads in a block", 1, _MAX_THREADS_PER_BLOCK),
-        (launch.shared_bytes, "bytes of dynamic shared memory", 0, _MAX_SHARED_BYTES),
+        (launch.grid, "blocks in the grid", 1, MAX_GRID_BLOCKS),
+        (launch.block, "threads in a block", 1, MAX_THREADS_PER_BLOCK),
+        (launch.shared_bytes, "bytes of dynamic shared memory", 0, MAX_SHARED_BYTES),
     ):
         if not least <= value <= most:
             raise KernelFault(

@@ -8,15 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, get_type_hints
 
-from kgen.specs.rules import (
-    MAX_THREADS_PER_BLOCK,
-    Problem,
-    natural_topology,
-    problems,
-    problems_for,
-)
+from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE
+from kgen.specs.rules import Problem, natural_topology, problems, problems_for
 from kgen.specs.rules.caches import value_limit
-from kgen.specs.spec import DEFAULT_COLS, WARP_SIZE, Spec, differences, format_value, short_name
+from kgen.specs.spec import DEFAULT_COLS, Spec, differences, format_value, short_name
 from kgen.specs.variants import spelling
 from kgen.specs.versions import find_version
 

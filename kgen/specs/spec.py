@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
-WARP_SIZE = 32
+from kgen.limits import WARP_SIZE
+
 # No GPU holds this many blocks at once, and row counters can still take one step past the last row.
 MAX_STRIDE_BLOCKS = 2**18
 # The row length that `auto` items cover when no other is known: that of the main study.

@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgen.errors import UsageError
+from kgen.limits import (
+    MAX_REGISTERS_PER_THREAD,
+    MAX_THREADS_PER_BLOCK,
+    REGISTERS_PER_SM,
+    WARP_SIZE,
+)
 
-WARP_SIZE = 32
-MAX_THREADS_PER_BLOCK = 1024
-MAX_REGISTERS_PER_THREAD = 255
-_REGISTERS_PER_SM = 65536
 _REGISTER_UNIT = 256  # registers are given to a warp in units of this many
 _NO_LIMIT = 1 << 30
 _PARTITIONS = 4  # an SM's registers belong to its partitions, a warp to one of them
@@ -111,7 +113,7 @@ def _blocks_by_registers(warps: int, registers: int) -> int:
     if registers == 0:
         return _NO_LIMIT
     registers_per_warp = _ceil_to(registers * WARP_SIZE, _REGISTER_UNIT)
-    warps_per_partition = _REGISTERS_PER_SM // _PARTITIONS // registers_per_warp
+    warps_per_partition = REGISTERS_PER_SM // _PARTITIONS // registers_per_warp
     return warps_per_partition * _PARTITIONS // warps
 
 

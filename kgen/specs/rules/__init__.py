@@ -11,20 +11,15 @@ from kgen.specs.rules import accesses  # noqa: F401  (its rules register themsel
 from kgen.specs.rules.problem import NUMBER_RULES, RULES, Problem
 from kgen.specs.rules.shapes import (
     MAX_DIMENSION,
-    MAX_GRID_BLOCKS,
-    MAX_SHARED_BYTES,
     problems_for,
     shared_cache_bytes,
     static_shared_bytes,
 )
-from kgen.specs.rules.threads import MAX_THREADS_PER_BLOCK, natural_topology
+from kgen.specs.rules.threads import natural_topology
 from kgen.specs.spec import Spec
 
 __all__ = [
     "MAX_DIMENSION",
-    "MAX_GRID_BLOCKS",
-    "MAX_SHARED_BYTES",
-    "MAX_THREADS_PER_BLOCK",
     "NUMBER_RULES",
     "RULES",
     "Problem",

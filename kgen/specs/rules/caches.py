@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kgen.limits import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM
 from kgen.specs.rules.problem import Problem, rule
 from kgen.specs.spec import Cache, Merge, RowMap, Spec, Trip, VecScans, short_name
 
-MAX_REGISTERS_PER_THREAD = 255
-REGISTERS_PER_SM = 65536
 # Addresses, loop state and the reduction need registers beside the cache itself.
 OTHER_REGISTERS = 16
 # A quarter of the 512 KB of local memory that a thread can have.

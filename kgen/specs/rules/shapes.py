@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, WARP_SIZE
 from kgen.specs.rules.caches import values_fit_the_registers
 from kgen.specs.rules.problem import Problem, rule
-from kgen.specs.rules.threads import MAX_THREADS_PER_BLOCK
-from kgen.specs.spec import WARP_SIZE, Cache, Merge, RowMap, Spec, Topology
+from kgen.specs.spec import Cache, Merge, RowMap, Spec, Topology
 
-# The most that any supported architecture lets one block have (sm_90).
-MAX_SHARED_BYTES = 232_448
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
-MAX_GRID_BLOCKS = 2**31 - 1
 
 
 @rule

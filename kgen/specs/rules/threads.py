@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kgen.limits import MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SM, WARP_SIZE
 from kgen.specs.rules.problem import Problem, number_rule, rule
-from kgen.specs.spec import MAX_STRIDE_BLOCKS, WARP_SIZE, Merge, RowMap, Spec, Topology
-
-MAX_THREADS_PER_BLOCK = 1024
-MAX_THREADS_PER_SM = 2048
+from kgen.specs.spec import MAX_STRIDE_BLOCKS, Merge, RowMap, Spec, Topology
 
 
 def natural_topology(spec: Spec) -> Topology:

@@ -1,0 +1,12 @@
+"""What the hardware allows on every architecture that kgen supports, sm_75 to sm_121."""
+
+from __future__ import annotations
+
+WARP_SIZE = 32
+MAX_THREADS_PER_BLOCK = 1024
+MAX_THREADS_PER_SM = 2048
+MAX_REGISTERS_PER_THREAD = 255
+REGISTERS_PER_SM = 65536
+MAX_GRID_BLOCKS = 2**31 - 1
+# The most that any of them lets one block have (sm_90).
+MAX_SHARED_BYTES = 227 * 1024
