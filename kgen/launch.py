@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgen.limits import WARP_SIZE
-from kgen.sources.dataflow import kernels
+from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
 from kgen.specs.rules import require_valid, shared_cache_bytes
 from kgen.specs.spec import RowMap, Spec

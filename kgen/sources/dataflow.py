@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kgen.sources.kernels import Kernel, kernels
 from kgen.specs.spec import Cache, Exp, Merge, RowMap, Spec, Topology, Trip, Unaligned
 
 
@@ -39,43 +40,6 @@ class Scan:
     def call(self, function: str, *more: str, first: tuple[str, ...] = ()) -> str:
         """The call of the scan's function with the kernel's arguments."""
         return f"{function}({', '.join((*first, *(p.argument for p in self.params), *more))})"
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One kernel of a file: the suffix of its symbol, its phases, its arguments by plan name."""
-
-    suffix: str
-    phases: tuple[str, ...]
-    args: tuple[str, ...]
-
-
-def phases(spec: Spec) -> tuple[str, ...]:
-    """Return the phases of a row in order; a reduction stands after each but the last."""
-    if spec.is_online or spec.merge is Merge.PAIRED:
-        return ("scan", "write")
-    return ("max", "sum", "write")
-
-
-def kernels(spec: Spec) -> tuple[Kernel, ...]:
-    """Return the kernels of a spec: one, or one a phase where blocks share a row."""
-    if spec.row_map is not RowMap.GRID:
-        return (Kernel("", phases(spec), ("x", "y", *_sizes(spec))),)
-    return tuple(
-        Kernel(f"_{phase}", (phase,), (*_buffers(spec, phase), "workspace", *_sizes(spec)))
-        for phase in phases(spec)
-    )
-
-
-def _sizes(spec: Spec) -> tuple[str, ...]:
-    return ("rows",) if spec.static_cols else ("rows", "cols")
-
-
-def _buffers(spec: Spec, phase: str) -> tuple[str, ...]:
-    parks = spec.cache is Cache.EXPS_OUTPUT
-    if phase == "write":
-        return ("y",) if parks else ("x", "y")
-    return ("x", "y") if parks and phase != "max" else ("x",)
 
 
 class Dataflow:

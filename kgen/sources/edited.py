@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kgen.errors import UsageError
-from kgen.sources.dataflow import kernels
+from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
 from kgen.specs.rules import require_valid
 from kgen.specs.spec import AXES, Spec

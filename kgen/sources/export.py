@@ -9,7 +9,7 @@ from kgen.files import write_atomically
 from kgen.launch import STATS_BYTES
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, WARP_SIZE
 from kgen.sources.build import write
-from kgen.sources.dataflow import kernels
+from kgen.sources.kernels import kernels
 from kgen.sources.render import environment
 from kgen.sources.source import Source
 from kgen.specs.rules import MAX_DIMENSION, shared_cache_bytes, static_shared_bytes

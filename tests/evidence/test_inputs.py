@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kgen.errors import UsageError
-from kgen.evidence.inputs import ALL_INPUTS, FLOAT_MAX, REPORT_INPUTS, make
+from kgen.evidence.inputs import ALL_INPUTS, FLOAT_MAX, make
 from kgen.evidence.reference import softmax64
 
 SHAPES = [(0, 0), (0, 5), (5, 0), (1, 1), (1, 2), (2, 1), (3, 3), (7, 1000)]
@@ -17,9 +17,8 @@ def test_any_shape_and_always_the_same(name, rows, cols):
     np.testing.assert_array_equal(x, make(name, rows, cols))
 
 
-def test_report_inputs_are_known():
-    assert set(REPORT_INPUTS) == {"zeros", "special_last", "shifted_row", "uniform"}
-    assert set(REPORT_INPUTS) < set(ALL_INPUTS)
+def test_the_inputs_of_the_studies_are_there():
+    assert {"zeros", "special_last", "shifted_row", "uniform"} < set(ALL_INPUTS)
 
 
 def test_uniform():
