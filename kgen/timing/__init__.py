@@ -1,0 +1,1 @@
+"""Times of kernels: how they are taken, and what they say."""
