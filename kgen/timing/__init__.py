@@ -1,0 +1,1 @@
+"""Times of kernels, and what may be said of them."""
