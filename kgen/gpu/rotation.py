@@ -25,7 +25,7 @@ class Rotation:
         try:
             self.pairs = [(self._matrix(x), self._matrix(x)) for _ in range(count)]
         except gpu.driver.MemoryError:
-            raise no_memory(*x.shape, 2 * count) from None
+            raise no_memory(x.shape[0], x.shape[1], 2 * count) from None
         for source, _ in self.pairs:
             source.fill(x)
 

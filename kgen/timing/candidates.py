@@ -102,4 +102,3 @@ def copies(rows: int, cols: int) -> list[Candidate]:
             )
         )
     return found
-

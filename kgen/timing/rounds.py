@@ -5,12 +5,18 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
 
 from kgen.timing.protocol import Protocol
 from kgen.timing.statistics import summarize
 
-Name = TypeVar("Name")
+
+@dataclass(frozen=True)
+class Rounds:
+    """Samples in microseconds by candidate, one a round; `interrupted` if a person ended them."""
+
+    samples: dict[str, list[float]]
+    interrupted: bool = False
 
 
 def rounds(names: Sequence[str], protocol: Protocol) -> Iterator[list[str]]:
@@ -28,8 +34,7 @@ def rounds(names: Sequence[str], protocol: Protocol) -> Iterator[list[str]]:
 def is_settled(samples: Iterable[Sequence[float]], protocol: Protocol) -> bool:
     """Tell whether every candidate's median is known as precisely as the protocol asks."""
     return all(
-        len(taken) >= protocol.min_rounds
-        and summarize(taken).relative_spread <= protocol.precision
+        len(taken) >= protocol.min_rounds and summarize(taken).relative_spread <= protocol.precision
         for taken in samples
     )
 
@@ -40,8 +45,8 @@ def run_rounds(
     take: Callable[[str], float | None],
     keep: Callable[[Mapping[str, float]], None] = lambda round: None,
     clock: Callable[[], float] = time.monotonic,
-) -> dict[str, list[float]]:
-    """Take samples by rounds and return them by candidate; `keep` gets each round when it is done.
+) -> Rounds:
+    """Take samples by rounds and return them; `keep` gets each round when it is done.
 
     `take(name)` returns microseconds, or None if the candidate failed: it then drops out. An
     interrupt ends the rounds, and what was sampled in whole rounds is returned.
@@ -62,7 +67,8 @@ def run_rounds(
     except KeyboardInterrupt:
         if not any(samples.values()):
             raise
-    return samples
+        return Rounds(samples, interrupted=True)
+    return Rounds(samples)
 
 
 def _take_round(

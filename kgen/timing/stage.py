@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Iterator
 
 from kgen import gpu
 from kgen.errors import CheckFailed, KgenError
@@ -14,9 +13,10 @@ from kgen.gpu.device import gpu as the_gpu
 from kgen.gpu.memory import Buffer, DeviceMatrix, Matrix, fetch
 from kgen.gpu.rotation import Issue, LaunchSampler, ReplaySampler, Rotation, Sample
 from kgen.timing.candidates import Candidate
-from kgen.timing.protocol import Protocol
+from kgen.timing.protocol import L2, L2_MULTIPLE, Protocol
 from kgen.toolchain import compile_cubin
 
+PROBE_CALLS = 16
 Bind = Callable[[DeviceMatrix, DeviceMatrix], Issue]
 
 
@@ -33,6 +33,11 @@ class Timed:
     def calls(self) -> int:
         """Calls of a sample."""
         return self.sampler.calls
+
+    @property
+    def remark(self) -> str:
+        """What a reader should know of the buffers."""
+        return self.stage.remark
 
     def sample(self) -> Sample:
         """Take one sample."""
@@ -56,6 +61,14 @@ class Stage:
         count = protocol.pairs(x.nbytes, device_info().l2_bytes)
         with self.active("filling the buffers"):
             self.rotation = Rotation(self.gpu, x, count)
+
+    @property
+    def remark(self) -> str:
+        """Return a warning where the buffers are too small for what the protocol promises."""
+        l2_bytes = device_info().l2_bytes
+        if self.protocol.l2 is L2.COLD and self.rotation.nbytes < L2_MULTIPLE * l2_bytes:
+            return f"not cold: {self.rotation.nbytes >> 10} KiB of buffers stay in the L2"
+        return ""
 
     @contextmanager
     def active(self, culprit: str) -> Iterator[None]:
@@ -101,7 +114,7 @@ class Stage:
             addresses = {"x": x.address, "y": y.address, "workspace": workspace.address}
             steps = kernels.bind(addresses, self.rotation.stream)
 
-            def issue() -> object:
+            def issue(owned: Buffer = workspace) -> object:  # which lives as long as the call
                 for step in steps:
                     step.issue()
                 return y
@@ -146,9 +159,10 @@ class Stage:
             return plain
         for issue in issues[:1]:  # a library may set itself up in its first call
             issue()
-        probe = ReplaySampler(self.gpu, stream, issues, pairs)
+        # So many calls that what a replay costs by itself is a small part of its time.
+        probe = ReplaySampler(self.gpu, stream, issues, pairs * max(1, PROBE_CALLS // pairs))
         calls = self.protocol.calls_per_sample(probe.sample().us, pairs)
-        if calls == pairs:
+        if calls == probe.calls:
             return probe
         probe.free()
         return ReplaySampler(self.gpu, stream, issues, calls)

@@ -47,13 +47,16 @@ class Prepared:
     max_abs_error: float | None
     max_rel_error: float | None
     calls_per_sample: int | None = None
+    remark: str = ""
 
 
 class TimedCandidate(Interface):
     """A candidate that samples can be taken of."""
 
-    calls: int
-
+    @property
+    def calls(self) -> int: ...
+    @property
+    def remark(self) -> str: ...
     def sample(self) -> Sample: ...
     def outputs(self) -> list[Matrix]: ...
 
@@ -123,18 +126,17 @@ class Station:
             timed = self._load(candidate)
             for y in timed.outputs():
                 verdict = _worse(verdict, _judge(candidate, y, self.x))
-        return Prepared(
-            verdict.reason,
-            _finite(verdict.max_abs_error),
-            _finite(verdict.max_rel_error),
-            timed.calls if verdict.ok else None,
-        )
+        errors = _finite(verdict.max_abs_error), _finite(verdict.max_rel_error)
+        if not verdict.ok:
+            return Prepared(verdict.reason, *errors)
+        return Prepared("", *errors, timed.calls, timed.remark)
 
 
 class _HostTimed:
     """A version for the host, timed by the host's clock."""
 
     calls = 1
+    remark = "on the host"
 
     def __init__(self, candidate: Candidate, x: Matrix) -> None:
         self.candidate, self.x = candidate, x

@@ -32,7 +32,9 @@ _ENVIRONMENT = (
 _DEFAULT_OPTIONS = CompileOptions()
 
 
-def compile_cubin(source: Compilable, arch: str, options: CompileOptions = _DEFAULT_OPTIONS) -> Binary:
+def compile_cubin(
+    source: Compilable, arch: str, options: CompileOptions = _DEFAULT_OPTIONS
+) -> Binary:
     """Return the binary of `source` for `arch` (`sm_90`), compiled now or taken from the cache.
 
     Raises CompileFailed with nvcc's own words if it rejects the source or the source lacks one of
@@ -168,7 +170,9 @@ def _headers(depends: Path, file: Path) -> list[str]:
     return [str(file.parent / path) for path in paths if path != str(file)]
 
 
-def _in_order(kernels: tuple[KernelResources, ...], source: Compilable) -> tuple[KernelResources, ...]:
+def _in_order(
+    kernels: tuple[KernelResources, ...], source: Compilable
+) -> tuple[KernelResources, ...]:
     by_name = {kernel.kernel: kernel for kernel in kernels}
     if absent := [name for name in source.kernels if name not in by_name]:
         raise CompileFailed(
