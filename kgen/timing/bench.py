@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from typing import Protocol as Interface
 
-from kgen.errors import CheckFailed, CompileFailed, KgenError, UsageError
+from kgen.errors import CheckFailed, CompileFailed, KgenError, MissingTool, UsageError
 from kgen.execute import find_target
 from kgen.gpu.nvml import Sensors
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate, copies, of_peers, of_targets
-from kgen.timing.peers import Peer, PeerMissing
+from kgen.timing.peers import Peer
 from kgen.timing.protocol import Protocol
 from kgen.timing.rounds import run_rounds
 from kgen.timing.station import MakeDevice, Prepare, Sense, Station, Take, open_stage
@@ -102,7 +102,7 @@ class Bench:
         return row
 
     def _verify(self, candidate: Candidate, row: Measurement) -> Measurement:
-        outcome = self._ask(Prepare(candidate), self.prepare_s)
+        outcome = self._ask(Prepare(candidate), self.prepare_s, candidate)
         if isinstance(outcome, KgenError):
             return _unmeasured(row, outcome)
         return replace(
@@ -115,12 +115,16 @@ class Bench:
             remark=outcome.remark,
         )
 
-    def _ask(self, command: object, timeout_s: float) -> Any:
+    def _ask(self, command: object, timeout_s: float, candidate: Candidate | None = None) -> Any:
         """Return the worker's answer, or the error that concerns this candidate alone."""
         try:
             return self.worker.apply(command, timeout_s)
-        except (UsageError, PeerMissing) as refusal:
+        except UsageError as refusal:
             return refusal
+        except MissingTool as missing:
+            if candidate and candidate.peer:
+                return missing
+            raise
         except CheckFailed as failure:
             self.worker.discard()  # its CUDA context may be lost
             return failure
@@ -164,7 +168,7 @@ class Bench:
 
 def _unmeasured(row: Measurement, error: KgenError) -> Measurement:
     outcome = Outcome.FAILED
-    if isinstance(error, PeerMissing):
+    if isinstance(error, MissingTool):
         outcome = Outcome.SKIPPED
     elif isinstance(error, UsageError):
         outcome = Outcome.REFUSED
