@@ -9,7 +9,7 @@ from kgen.evidence.inputs import make
 from kgen.execute import observe
 from kgen.profile.job import Job
 from kgen.profile.metrics import METRICS
-from kgen.profile.parse import Launch
+from kgen.profile.parse import MeasuredLaunch
 from kgen.profile.profiles import Profile, profile_of
 from kgen.sources.source import Source
 
@@ -31,7 +31,7 @@ def profile_on_cpu(job: Job, arch: str) -> Profile:
         counted = {"global_loads": counts.global_loads, "global_stores": counts.global_stores}
         known = {**counted, **resources.get(counts.kernel, {})}
         measured = {_NCU_NAMES[key]: value for key, value in known.items()}
-        launches.append(Launch(counts.kernel, measured))
+        launches.append(MeasuredLaunch(counts.kernel, measured))
     return profile_of(job.variant, launches)
 
 

@@ -1,6 +1,7 @@
 """What a profile tells of a kernel, in one table: how it is called, and what ncu calls it.
 
-The names are those of ncu on sm_75 to sm_90; `RENAMED` has what newer GPUs call some of them.
+The names are those of ncu on sm_75 to sm_90; `RENAMED` has what newer GPUs call some of them. ncu
+says `n/a` of a metric that the GPU has not, so it is asked for both.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ _WARP_CYCLES = "smsp__average_warp_latency_per_inst_issued.ratio"
 
 
 def _hits(key: str, name: str, unit: str) -> Metric:
-    """Hits over all sectors looked up: launches that look up more count for more."""
+    """Hits over all sectors looked up: launches that look up more count for more.
+
+    ncu counts the two in different passes, so a cache that is left warm may show more than 100.
+    """
     return Metric(
         key=key,
         name=name,
@@ -118,7 +122,7 @@ METRICS = (
     _stall("lg_throttle"),
     Metric(
         key="warp_cycles_per_instruction",
-        name="warp cycles per issued instruction",
+        name="warp cycles per instruction",
         ncu=_WARP_CYCLES,
         how=Combine.MEAN,
         weight=_INSTRUCTIONS,
@@ -185,7 +189,8 @@ _PUT_TOGETHER: dict[Combine, Callable[[list[float]], float]] = {
 
 def ncu_metrics() -> list[str]:
     """Return the names of all metrics that ncu is to collect, each once."""
-    return list(dict.fromkeys(name for metric in METRICS for name in metric.ncu_names))
+    names = [name for metric in METRICS for name in metric.ncu_names]
+    return list(dict.fromkeys([*names, *RENAMED.values()]))
 
 
 def value_of(metric: Metric, launches: Sequence[Measured]) -> float | None:
@@ -207,4 +212,4 @@ def value_of(metric: Metric, launches: Sequence[Measured]) -> float | None:
 
 
 def _rounded(metric: Metric, value: float) -> float:
-    return value * metric.scale if metric.decimals else round(value * metric.scale)
+    return round(value * metric.scale, 6 if metric.decimals else None)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kgen.errors import CheckFailed, MissingTool
 from kgen.profile.job import Job
-from kgen.profile.metrics import RENAMED, ncu_metrics
+from kgen.profile.metrics import ncu_metrics
 from kgen.profile.parse import words_of
 from kgen.toolchain.find import Tool, ask
 
@@ -26,7 +26,6 @@ _INSTALLED = (
     (Path("/usr/local"), "cuda*/bin/ncu"),
     (Path("/opt/nvidia/nsight-compute"), "*/ncu"),
 )
-_NOT_FOUND = "Failed to find metric"
 _TARGET_FAILED = "kgen: "
 
 
@@ -75,8 +74,8 @@ def _probe(path: Path, found_by: str) -> Tool | None:
     return version and Tool(path.absolute(), version[1], found_by, banner)
 
 
-def command(ncu: Tool, metrics: Sequence[str], jobs: Sequence[Job], cache: str) -> list[str]:
-    """Return the command line that measures `metrics` of every launch of `jobs`.
+def command(ncu: Tool, jobs: Sequence[Job], cache: str) -> list[str]:
+    """Return the command line that measures all metrics of every launch of the jobs.
 
     Clocks stay as they are, as when kernels are timed; `cache` is a key of `CACHES`.
     """
@@ -85,7 +84,7 @@ def command(ncu: Tool, metrics: Sequence[str], jobs: Sequence[Job], cache: str) 
         "--cache-control": CACHES[cache],
         "--replay-mode": "kernel",
         "--print-units": "base",
-        "--metrics": ",".join(metrics),
+        "--metrics": ",".join(ncu_metrics()),
     }
     told = [word for option in options.items() for word in option]
     target = [sys.executable, "-m", "kgen.profile.launch", *map(str, jobs)]
@@ -95,34 +94,16 @@ def command(ncu: Tool, metrics: Sequence[str], jobs: Sequence[Job], cache: str) 
 def measure(ncu: Tool, jobs: Sequence[Job], cache: str, timeout_s: float) -> str:
     """Return what ncu prints for the jobs, each run once.
 
-    Metrics that it does not know on this GPU are asked for by their newer names, or left out.
-    Raises CheckFailed with the words of ncu or of the launched program when one of them fails,
-    or when they take longer than `timeout_s` seconds.
+    Raises CheckFailed with the words of the launched program, or of an ncu that fails without
+    naming an error (those that it names are the parser's), or when it takes longer than `timeout_s`
+    seconds.
     """
-    metrics = ncu_metrics()
-    while True:
-        printed, code = _run(command(ncu, metrics, jobs, cache), timeout_s)
-        unknown = _unknown(printed, metrics)
-        if not unknown:
-            _require_success(printed, code)
-            return printed
-        renamed = (RENAMED.get(name, "") if name in unknown else name for name in metrics)
-        metrics = [name for name in renamed if name]
-
-
-def _unknown(printed: str, metrics: Sequence[str]) -> list[str]:
-    """Return those of the metrics that ncu says it does not have."""
-    errors = [error for error in words_of(printed) if _NOT_FOUND in error]
-    bases = {name: re.escape(name.partition(".")[0]) for name in metrics}
-    return [
-        name
-        for name, base in bases.items()
-        if any(re.search(rf"\b{base}\b", error) for error in errors)
-    ]
+    printed, code = _run(command(ncu, jobs, cache), timeout_s)
+    _require_success(printed, code)
+    return printed
 
 
 def _require_success(printed: str, code: int) -> None:
-    """Raise what the launched program said of its failure; an error of ncu is the parser's."""
     for line in printed.splitlines():
         if line.startswith(_TARGET_FAILED):
             raise CheckFailed(line.removeprefix(_TARGET_FAILED))
@@ -134,24 +115,23 @@ def _require_success(printed: str, code: int) -> None:
 def _run(command: list[str], timeout_s: float) -> tuple[str, int]:
     """Return what the command prints, on both streams, and its exit code."""
     # In a session of its own, so that the program that ncu started can be ended with it.
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         errors="replace",
-        env=os.environ | {"LC_ALL": "C.UTF-8"},  # the numbers with a point, whatever the locale
+        env=os.environ | {"LC_ALL": "C.UTF-8"},  # numbers with a decimal point in every locale
         start_new_session=True,
-    )
-    try:
-        printed, _ = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        raise CheckFailed(
-            f"ncu took longer than {timeout_s:g} s and was stopped; give it more with --timeout, "
-            "or see with kgen check whether a kernel hangs"
-        ) from None
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    ) as process:
+        try:
+            printed, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            raise CheckFailed(
+                f"ncu took longer than {timeout_s:g} s and was stopped; give it more with "
+                "--timeout, or see with kgen check whether a kernel hangs"
+            ) from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
     return printed, process.returncode

@@ -24,7 +24,7 @@ _PREFIXED = re.compile(r"([KMGT])(?:byte|inst|sector|cycle)")
 
 
 @dataclass(frozen=True)
-class Launch:
+class MeasuredLaunch:
     """One profiled launch: the kernel's name, and ncu's metrics that have a number, in base units
     (ns, bytes, %) and under the names of `METRICS`.
     """
@@ -33,7 +33,7 @@ class Launch:
     measured: dict[str, float]
 
 
-def parse(text: str) -> list[Launch]:
+def parse(text: str) -> list[MeasuredLaunch]:
     """Return the launches in what ncu printed with --csv, in their order.
 
     Lines of the program and of ncu around the table are passed over, as are metrics without a
@@ -42,16 +42,17 @@ def parse(text: str) -> list[Launch]:
     """
     if errors := words_of(text, _ERROR):
         raise _failure(errors)
-    launches: dict[tuple[str, str], Launch] = {}
+    launches: dict[tuple[str, str], MeasuredLaunch] = {}
     for row in _rows(text):
         # Every process numbers its launches from 0.
         key = (row.get("Process ID", ""), row["ID"])
-        launch = launches.setdefault(key, Launch(_bare_name(row["Kernel Name"]), {}))
+        launch = launches.setdefault(key, MeasuredLaunch(_bare_name(row["Kernel Name"]), {}))
         name, value = row["Metric Name"], _number(row["Metric Value"], row["Metric Unit"])
         if value is not None:
             launch.measured[_OWN_NAMES.get(name, name)] = value
     if not launches:
-        said = "; ".join(words_of(text, _WARNING)) or "its output has no table as --csv prints it"
+        warnings = [words for words in words_of(text, _WARNING) if not words.startswith("Note:")]
+        said = "; ".join(warnings) or "its output has no table as --csv prints it"
         raise CheckFailed(f"ncu measured no kernel: {said}")
     return list(launches.values())
 

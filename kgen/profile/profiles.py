@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kgen.errors import CheckFailed, UsageError
 from kgen.profile.job import Job
 from kgen.profile.metrics import METRICS, value_of
-from kgen.profile.parse import Launch, parse
+from kgen.profile.parse import MeasuredLaunch, parse
 
 
 @dataclass(frozen=True)
@@ -48,22 +48,36 @@ def profile_on_gpu(
 
 
 def profiles_in(printed: str, jobs: Sequence[Job]) -> list[Profile]:
-    """Return a profile a job from what ncu printed when it watched these jobs, in this order.
+    """Return a profile a job from what ncu printed when it watched them, in whatever order.
 
     Launches of other kernels are passed over. Raises CheckFailed when the jobs' kernels are not
     those that ran, and what `parse` raises.
     """
-    expected = [(job.variant, job.source().kernels) for job in jobs]
-    ours = {kernel for _, kernels in expected for kernel in kernels}
+    kernels = [job.source().kernels for job in jobs]
+    ours = {kernel for names in kernels for kernel in names}
     launches = [launch for launch in parse(printed) if launch.kernel in ours]
-    ran = [launch.kernel for launch in launches]
-    if ran != [kernel for _, kernels in expected for kernel in kernels]:
+    left = list(launches)
+    taken = [_take(left, names) for names in kernels]
+    if left or not all(taken):
         raise CheckFailed(
-            f"ncu measured the kernels {', '.join(ran) or 'of other variants only'}, and "
-            f"{' '.join(map(str, jobs))} launches {', '.join(k for _, ks in expected for k in ks)}"
+            f"ncu measured {_names(launch.kernel for launch in launches)} where "
+            f"{', '.join(map(str, jobs))} would launch {_names(n for ns in kernels for n in ns)}"
         )
-    left = iter(launches)
-    return [profile_of(name, [next(left) for _ in kernels]) for name, kernels in expected]
+    return [profile_of(job.variant, call) for job, call in zip(jobs, taken, strict=True)]
+
+
+def _take(left: list[MeasuredLaunch], kernels: Sequence[str]) -> list[MeasuredLaunch]:
+    """Remove the first launches of just these kernels, one after the other, and return them."""
+    for start in range(len(left)):
+        found = left[start : start + len(kernels)]
+        if [launch.kernel for launch in found] == list(kernels):
+            del left[start : start + len(kernels)]
+            return found
+    return []
+
+
+def _names(kernels: Iterable[str]) -> str:
+    return ", ".join(kernels) or "none of their kernels"
 
 
 def profiles_of_launches(printed: str) -> list[Profile]:
@@ -71,13 +85,13 @@ def profiles_of_launches(printed: str) -> list[Profile]:
     return [profile_of(launch.kernel, [launch]) for launch in parse(printed)]
 
 
-def profile_of(name: str, launches: Sequence[Launch]) -> Profile:
+def profile_of(name: str, launches: Sequence[MeasuredLaunch]) -> Profile:
     """Return the profile of the softmax call that these launches make."""
     return Profile(
         name, _values(launches), tuple((launch.kernel, _values([launch])) for launch in launches)
     )
 
 
-def _values(launches: Sequence[Launch]) -> dict[str, float | None]:
+def _values(launches: Sequence[MeasuredLaunch]) -> dict[str, float | None]:
     measured = [launch.measured for launch in launches]
     return {metric.key: value_of(metric, measured) for metric in METRICS}
