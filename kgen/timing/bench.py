@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from typing import Protocol as Interface
 
@@ -18,8 +18,8 @@ from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate, copies, of_peers, of_targets
 from kgen.timing.peers import Peer
 from kgen.timing.protocol import Protocol
-from kgen.timing.rounds import run_rounds
-from kgen.timing.station import MakeDevice, Prepare, Sense, Station, Take, open_stage
+from kgen.timing.rounds import Rounds, run_rounds
+from kgen.timing.station import Drop, MakeDevice, Prepare, Sense, Station, Take, open_stage
 from kgen.timing.summary import Sensed, blank, summarized
 from kgen.timing.worker import Worker
 from kgen.toolchain import Binary, compile_many
@@ -50,16 +50,10 @@ class NoRecord:
         """Do nothing."""
 
 
-@dataclass(frozen=True)
-class Taken:
-    """Rows with their samples; `interrupted` if a person ended the rounds."""
-
-    rows: list[Measurement]
-    interrupted: bool
-
-
 class Bench:
-    """One run on one shape. `prepare` candidates, then `time` them, then `close`.
+    """One run on one shape. `prepare` candidates, then `time` and `summarize` them, then `close`.
+
+    `found` has every candidate's row as it is known.
 
     `prepare_s` is how many seconds preparing a candidate may take.
     """
@@ -77,6 +71,8 @@ class Bench:
         self.protocol, self.provenance, self.prepare_s = protocol, provenance, prepare_s
         self.worker: Worker[Any, Any] = Worker(Station(rows, cols, protocol, open_device))
         self.found: dict[str, Measurement] = {}
+        self.host_us: dict[str, float] = {}
+        self.before: Sensors | None = None
         self.stop_s = LEAST_STOP_S
 
     def close(self) -> None:
@@ -100,6 +96,10 @@ class Bench:
             row = self._verify(candidate, row)
         self.found[candidate.name] = row
         return row
+
+    def is_ready(self, candidate: Candidate) -> bool:
+        """Tell whether a candidate was prepared, found right and has not failed since."""
+        return self.found[candidate.name].outcome is Outcome.OK
 
     def _verify(self, candidate: Candidate, row: Measurement) -> Measurement:
         outcome = self._ask(Prepare(candidate), self.prepare_s, candidate)
@@ -129,36 +129,53 @@ class Bench:
             self.worker.discard()  # its CUDA context may be lost
             return failure
 
-    def time(self, candidates: Sequence[Candidate], baseline: str, record: Record) -> Taken:
-        """Take samples of candidates that were found right, and return their rows."""
+    def time(
+        self,
+        candidates: Sequence[Candidate],
+        record: Record,
+        protocol: Protocol | None = None,
+        earlier: Mapping[str, Sequence[float]] | None = None,
+    ) -> Rounds:
+        """Take rounds of samples of candidates that were found right, after `earlier` ones.
+
+        `protocol` may differ from the run's in its rounds. A candidate that fails drops out.
+        """
         ready = {one.name: one for one in candidates}
-        before = self._sensors()
-        host_us: dict[str, float] = {}
+        self.before = self.before or self._sensors()
 
         def take(name: str) -> float | None:
             sample = self._ask(Take(ready[name]), self.stop_s)
             if isinstance(sample, KgenError):
                 self.found[name] = _unmeasured(self.found[name], sample)
                 return None
-            host_us[name] = sample.host_us
+            self.host_us[name] = sample.host_us
             return float(sample.us)
 
-        self._set_stop(take(baseline) if baseline in ready else None, baseline)
         keep = functools.partial(record.add_round, self.found)
-        taken = run_rounds(list(ready), self.protocol, take, keep)
-        sensed = Sensed(before, self._sensors())
-        rows = [self.found[name] for name in ready]
-        rows = summarized(rows, taken.samples, baseline, self.protocol, host_us, sensed)
-        rows = [replace(row, is_complete=not taken.interrupted) for row in rows]
-        self.found |= {row.variant: row for row in rows}
-        return Taken(rows, taken.interrupted)
+        return run_rounds(list(ready), protocol or self.protocol, take, keep, earlier)
 
-    def _set_stop(self, us: float | None, baseline: str) -> None:
-        """Set how long a sample may take, now that the baseline's first one is known."""
-        if us:
-            calls = self.found[baseline].calls_per_sample or 1
+    def summarize(
+        self, samples: Mapping[str, Sequence[float]], baseline: str = "", is_complete: bool = True
+    ) -> list[Measurement]:
+        """Return the rows of the candidates that have samples, and know them from now on."""
+        sensed = Sensed(self.before or Sensors(), self._sensors())
+        rows = [self.found[name] for name in samples]
+        rows = summarized(rows, samples, baseline, self.protocol, self.host_us, sensed)
+        rows = [replace(row, is_complete=is_complete) for row in rows]
+        self.found |= {row.variant: row for row in rows}
+        return rows
+
+    def drop(self, candidate: Candidate) -> None:
+        """Give back what a candidate has loaded on the GPU."""
+        self._ask(Drop(candidate), self.prepare_s)
+
+    def limit_by(self, baseline: Candidate) -> None:
+        """Set how long a sample may take, by one of the baseline."""
+        sample = self._ask(Take(baseline), self.stop_s)
+        if not isinstance(sample, KgenError):
+            calls = self.found[baseline.name].calls_per_sample or 1
             # A sample replays its calls twice.
-            longest = 2 * self.protocol.stop_multiple * us * calls / 1e6
+            longest = 2 * self.protocol.stop_multiple * sample.us * calls / 1e6
             self.stop_s = max(LEAST_STOP_S, longest)
 
     def _sensors(self) -> Sensors:
@@ -206,12 +223,16 @@ def measure(
         for candidate in candidates:
             row = bench.prepare(candidate, binaries)
             (record.begin if row.outcome is Outcome.OK else record.finish)(row)
-        ready = [one for one in candidates if bench.found[one.name].outcome is Outcome.OK]
-        taken = bench.time(ready, baseline or _first_right(bench.found), record)
+        ready = {one.name: one for one in candidates if bench.is_ready(one)}
+        baseline = baseline or _first_right(bench.found)
+        if baseline in ready:
+            bench.limit_by(ready[baseline])
+        taken = bench.time(list(ready.values()), record)
+        bench.summarize(taken.samples, baseline, is_complete=not taken.interrupted)
     finally:
         bench.close()
-    for row in taken.rows:
-        record.finish(row)
+    for name in ready:
+        record.finish(bench.found[name])
     if taken.interrupted:
         raise KeyboardInterrupt
     return [bench.found[candidate.name] for candidate in candidates]

@@ -44,14 +44,17 @@ def run_rounds(
     protocol: Protocol,
     take: Callable[[str], float | None],
     keep: Callable[[Mapping[str, float]], None] = lambda round: None,
+    earlier: Mapping[str, Sequence[float]] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Rounds:
     """Take samples by rounds and return them; `keep` gets each round when it is done.
 
     `take(name)` returns microseconds, or None if the candidate failed: it then drops out. An
-    interrupt ends the rounds, and what was sampled in whole rounds is returned.
+    interrupt ends the rounds, and what was sampled in whole rounds is returned. The samples follow
+    those of `earlier` rounds, which count as rounds that were done.
     """
-    samples: dict[str, list[float]] = {name: [] for name in names}
+    earlier = earlier or {}
+    samples = {name: list(earlier.get(name, ())) for name in names}
     began = clock()
     try:
         for order in rounds(names, protocol):
