@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kgen.cli import explore, make, mutate, observe, prove
+from kgen.cli import explore, make, mutate, observe, prove, reproduce
 
 app = typer.Typer(
     name="kgen",
@@ -30,6 +30,7 @@ app.command("check")(prove.check)
 app.command("count")(observe.count)
 app.command("mutate")(mutate.mutate)
 app.command("bench")(prove.bench)
+app.command("reproduce")(reproduce.reproduce)
 app.command("doctor")(explore.doctor)
 
 
