@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kgen.cli import explore, make, mutate, observe, prove, reproduce
+from kgen.cli import bench, explore, make, mutate, observe, prove, reproduce, results
 
 app = typer.Typer(
     name="kgen",
@@ -29,8 +29,9 @@ app.command("run")(prove.run)
 app.command("check")(prove.check)
 app.command("count")(observe.count)
 app.command("mutate")(mutate.mutate)
-app.command("bench")(prove.bench)
+app.command("bench")(bench.bench)
 app.command("reproduce")(reproduce.reproduce)
+app.command("results")(results.results)
 app.command("doctor")(explore.doctor)
 
 

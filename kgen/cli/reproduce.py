@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgen.cli.bench import Db
 from kgen.cli.console import Json, On, print_json, print_table
 from kgen.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:
+    from kgen.store.database import Store
     from kgen.store.measurement import Measurement
     from kgen.studies.facts import Profiles
     from kgen.studies.result import StudyResult
@@ -27,7 +28,10 @@ def reproduce(
     profile: Annotated[
         bool, typer.Option("--profile", help="Also ask Nsight Compute, for verdicts on causes.")
     ] = False,
-    db: Annotated[Path | None, typer.Option(help="The database; $KGEN_DB, or your own.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="Budget of the rounds of a shape.")
+    ] = None,
+    db: Db = None,
     out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
     json: Json = False,
 ) -> None:
@@ -35,7 +39,7 @@ def reproduce(
     from kgen.studies.grids import grids
     from kgen.studies.result import write_result
 
-    result = reproduced(on, l2, study, profile, db)
+    result = reproduced(on, l2, study, profile, seconds, db)
     if out:
         write_result(out, result)
     if json:
@@ -52,9 +56,12 @@ def reproduced(
     l2: str = "both",
     study: str = "all",
     profile: bool = False,
+    seconds: float | None = None,
     db: Path | None = None,
 ) -> StudyResult:
     """Return the result of a reproduction, telling on standard error how far it is.
+
+    The rounds of a shape may take `seconds`; what was measured is kept in the database at `db`.
 
     Raises UsageError for an unknown choice, MissingTool without a GPU (`on` is gpu) or, with
     `profile`, without Nsight Compute.
@@ -70,12 +77,12 @@ def reproduced(
     if on == "cpu":
         return run(None, studies, states, tell=_tell)
     from kgen.gpu import device_info
-    from kgen.store.database import open_store  # type: ignore[import-not-found]
+    from kgen.store.database import open_store
 
     arch = device_info().arch
     profiles = _profiles(studies) if profile else {}
     with open_store(db) as store:
-        return run(_stored(store.add), studies, states, arch, profiles, _tell)
+        return run(_timing(store, seconds), studies, states, arch, profiles, _tell)
 
 
 def _tell(words: str) -> None:
@@ -102,22 +109,27 @@ def _l2_states(l2: str) -> tuple[str, ...]:
     return (l2,)
 
 
-def _stored(add: Callable[[Measurement], None]) -> MeasureShape:
-    """Return what measures a shape and keeps the rows at once, whatever becomes of the run."""
-    from kgen.timing.bench import measure_shape  # type: ignore[import-not-found]
+def _timing(store: Store, seconds: float | None) -> MeasureShape:
+    """Return what measures a shape, and keeps its rows at once whatever becomes of the run."""
+    from kgen.execute import find_target
+    from kgen.timing.bench import measure
+    from kgen.timing.candidates import of_targets
+    from kgen.timing.protocol import find_protocol
+    from kgen.timing.provenance import this_run
 
-    def measure(targets: list[str], rows: int, cols: int, l2: str) -> list[Measurement]:
-        measured: list[Measurement] = measure_shape(targets, rows, cols, l2)
-        for measurement in measured:
-            add(measurement)
-        return measured
+    provenance = this_run()
 
-    return measure
+    def measure_shape(variants: list[str], rows: int, cols: int, l2: str) -> list[Measurement]:
+        candidates = of_targets(map(find_target, variants), rows, cols)
+        protocol = find_protocol("rotated", l2, budget_s=seconds)
+        return measure(candidates, protocol, provenance, keep=store.add)
+
+    return measure_shape
 
 
 def _profiles(studies: frozenset[Study]) -> Profiles:
     """Return what Nsight Compute says, with cold caches, of the variants that verdicts are on."""
-    from kgen.profile import Job, profile_on_gpu  # type: ignore[import-not-found]
+    from kgen.profile import Job, profile_on_gpu  # type: ignore[import-untyped]
     from kgen.studies.run import profiled
 
     jobs = profiled(studies)

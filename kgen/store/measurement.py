@@ -67,6 +67,8 @@ class Measurement:
     in the kernel that has most. Errors are absolute and relative to the row's largest value.
     `spec` is every axis as JSON; `protocol` all settings of the measurement as JSON. Clocks are MHz
     of the multiprocessors, temperatures degrees Celsius, before the first and after the last round.
+    Counts are instructions of warps on the whole matrix, sectors 32 bytes of global memory, read or
+    written; they come from the CPU. `model_us` is a cost model's, never a time.
     """
 
     provenance: Provenance
@@ -113,4 +115,11 @@ class Measurement:
     sm_mhz_after: int | None = None
     celsius_before: int | None = None
     celsius_after: int | None = None
+    global_loads: int | None = None
+    global_stores: int | None = None
+    global_sectors: int | None = None
+    shared_accesses: int | None = None
+    exponentials: int | None = None
+    shuffles: int | None = None
+    barriers: int | None = None
     model_us: float | None = None

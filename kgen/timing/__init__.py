@@ -1,1 +1,1 @@
-"""Times of kernels, and what may be said of them."""
+"""Times of kernels: how they are taken, and what they say."""
