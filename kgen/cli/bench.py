@@ -127,14 +127,17 @@ def _measure(
     db: Path | None,
 ) -> list[Measurement]:
     from kgen.store.database import open_store
+    from kgen.store.journal import Journal
     from kgen.timing.bench import measure
     from kgen.timing.on_cpu import measure_on_cpu
+    from kgen.timing.recovery import finish_killed_runs
 
     with open_store(db) as store:
+        finish_killed_runs(journal := Journal(store))
         if on == "cpu":
             return measure_on_cpu(candidates, how, provenance, timeout_s=timeout, keep=store.add)
         return measure(
-            candidates, how, provenance, baseline=baseline, prepare_s=timeout, keep=store.add
+            candidates, how, provenance, baseline=baseline, prepare_s=timeout, record=journal
         )
 
 

@@ -110,26 +110,26 @@ def _l2_states(l2: str) -> tuple[str, ...]:
 
 
 def _timing(store: Store, seconds: float | None) -> MeasureShape:
-    """Return what measures a shape, and keeps its rows at once whatever becomes of the run."""
-    from kgen.execute import find_target
-    from kgen.timing.bench import measure
-    from kgen.timing.candidates import of_targets
+    """Return what measures a shape; the store has its rounds at once, whatever becomes of it."""
+    from kgen.store.journal import Journal
+    from kgen.timing import bench
     from kgen.timing.protocol import find_protocol
     from kgen.timing.provenance import this_run
+    from kgen.timing.recovery import finish_killed_runs
 
+    finish_killed_runs(journal := Journal(store))
     provenance = this_run()
 
     def measure_shape(variants: list[str], rows: int, cols: int, l2: str) -> list[Measurement]:
-        candidates = of_targets(map(find_target, variants), rows, cols)
         protocol = find_protocol("rotated", l2, budget_s=seconds)
-        return measure(candidates, protocol, provenance, keep=store.add)
+        return bench.measure_shape(variants, rows, cols, protocol, provenance, record=journal)
 
     return measure_shape
 
 
 def _profiles(studies: frozenset[Study]) -> Profiles:
     """Return what Nsight Compute says, with cold caches, of the variants that verdicts are on."""
-    from kgen.profile import Job, profile_on_gpu  # type: ignore[import-untyped]
+    from kgen.profile import Job, profile_on_gpu
     from kgen.studies.run import profiled
 
     jobs = profiled(studies)

@@ -31,6 +31,13 @@ _STEPS = (
         "CREATE INDEX by_time ON measurements (measured_at)",
         f"PRAGMA application_id = {APPLICATION_ID}",
     ),
+    (
+        # What runs have in flight: rows that wait for their samples, and the samples so far.
+        "CREATE TABLE pending (run TEXT, variant TEXT, rows INTEGER, cols INTEGER, l2 TEXT, "
+        "process INTEGER, host TEXT, measurement TEXT, PRIMARY KEY (run, variant, rows, cols, l2))",
+        "CREATE TABLE samples (run TEXT, variant TEXT, rows INTEGER, cols INTEGER, l2 TEXT, "
+        "round INTEGER, us REAL, PRIMARY KEY (run, variant, rows, cols, l2, round))",
+    ),
 )
 FORMAT = len(_STEPS)
 

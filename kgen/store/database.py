@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -133,6 +134,21 @@ class Store:
             return unflatten({column.name: column.decode(value) for column, value in pairs})
         except (TypeError, ValueError) as error:
             raise UsageError(f"{self.path} has a row that this kgen cannot read: {error}") from None
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection for statements that belong together: all of them happen, or none."""
+        if self._connection.in_transaction:
+            yield self._connection
+            return
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
 
     def close(self) -> None:
         """Close the file."""

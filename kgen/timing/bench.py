@@ -5,25 +5,57 @@ Kernels run in a worker process, so one that crashes or hangs costs its own row 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+from typing import Protocol as Interface
 
-from kgen.errors import CheckFailed, CompileFailed, KgenError, UsageError
+from kgen.errors import CheckFailed, CompileFailed, KgenError, MissingTool, UsageError
+from kgen.execute import find_target
 from kgen.gpu.nvml import Sensors
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
-from kgen.timing.candidates import Candidate
-from kgen.timing.peers import PeerMissing
+from kgen.timing.candidates import Candidate, copies, of_peers, of_targets
+from kgen.timing.peers import Peer
 from kgen.timing.protocol import Protocol
-from kgen.timing.rounds import Rounds, run_rounds
+from kgen.timing.rounds import run_rounds
 from kgen.timing.station import MakeDevice, Prepare, Sense, Station, Take, open_stage
-from kgen.timing.summary import blank, summarized
+from kgen.timing.summary import Sensed, blank, summarized
 from kgen.timing.worker import Worker
 from kgen.toolchain import Binary, compile_many
 
 Binaries = Mapping[str, Binary | CompileFailed]
 # However fast the baseline, a sample may take this long: the first one may have to set things up.
 LEAST_STOP_S = 10.0
+
+
+class Record(Interface):
+    """Who is told of rows: `kgen.store.journal.Journal`, for one."""
+
+    def begin(self, row: Measurement) -> None: ...
+    def add_round(self, rows: Mapping[str, Measurement], taken: Mapping[str, float]) -> None: ...
+    def finish(self, row: Measurement) -> None: ...
+
+
+class NoRecord:
+    """Keeps nothing."""
+
+    def begin(self, row: Measurement) -> None:
+        """Do nothing."""
+
+    def add_round(self, rows: Mapping[str, Measurement], taken: Mapping[str, float]) -> None:
+        """Do nothing."""
+
+    def finish(self, row: Measurement) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Rows with their samples; `interrupted` if a person ended the rounds."""
+
+    rows: list[Measurement]
+    interrupted: bool
 
 
 class Bench:
@@ -70,7 +102,7 @@ class Bench:
         return row
 
     def _verify(self, candidate: Candidate, row: Measurement) -> Measurement:
-        outcome = self._ask(Prepare(candidate), self.prepare_s)
+        outcome = self._ask(Prepare(candidate), self.prepare_s, candidate)
         if isinstance(outcome, KgenError):
             return _unmeasured(row, outcome)
         return replace(
@@ -83,24 +115,23 @@ class Bench:
             remark=outcome.remark,
         )
 
-    def _ask(self, command: object, timeout_s: float) -> Any:
+    def _ask(self, command: object, timeout_s: float, candidate: Candidate | None = None) -> Any:
         """Return the worker's answer, or the error that concerns this candidate alone."""
         try:
             return self.worker.apply(command, timeout_s)
-        except (UsageError, PeerMissing) as refusal:
+        except UsageError as refusal:
             return refusal
+        except MissingTool as missing:
+            if candidate and candidate.peer:
+                return missing
+            raise
         except CheckFailed as failure:
             self.worker.discard()  # its CUDA context may be lost
             return failure
 
-    def time(
-        self,
-        candidates: Sequence[Candidate],
-        baseline: str,
-        keep: Callable[[Mapping[str, float]], None] = lambda round: None,
-    ) -> tuple[list[Measurement], Rounds]:
-        """Take samples of what was prepared and found right; return all rows, and the rounds."""
-        ready = {one.name: one for one in candidates if self.found[one.name].outcome is Outcome.OK}
+    def time(self, candidates: Sequence[Candidate], baseline: str, record: Record) -> Taken:
+        """Take samples of candidates that were found right, and return their rows."""
+        ready = {one.name: one for one in candidates}
         before = self._sensors()
         host_us: dict[str, float] = {}
 
@@ -113,10 +144,14 @@ class Bench:
             return float(sample.us)
 
         self._set_stop(take(baseline) if baseline in ready else None, baseline)
+        keep = functools.partial(record.add_round, self.found)
         taken = run_rounds(list(ready), self.protocol, take, keep)
-        sensed = {"before": before, "after": self._sensors()}
-        rows = [self.found[one.name] for one in candidates]
-        return summarized(rows, taken.samples, host_us, baseline, sensed, self.protocol), taken
+        sensed = Sensed(before, self._sensors())
+        rows = [self.found[name] for name in ready]
+        rows = summarized(rows, taken.samples, baseline, self.protocol, host_us, sensed)
+        rows = [replace(row, is_complete=not taken.interrupted) for row in rows]
+        self.found |= {row.variant: row for row in rows}
+        return Taken(rows, taken.interrupted)
 
     def _set_stop(self, us: float | None, baseline: str) -> None:
         """Set how long a sample may take, now that the baseline's first one is known."""
@@ -133,7 +168,7 @@ class Bench:
 
 def _unmeasured(row: Measurement, error: KgenError) -> Measurement:
     outcome = Outcome.FAILED
-    if isinstance(error, PeerMissing):
+    if isinstance(error, MissingTool):
         outcome = Outcome.SKIPPED
     elif isinstance(error, UsageError):
         outcome = Outcome.REFUSED
@@ -148,14 +183,15 @@ def measure(
     baseline: str | None = None,
     prepare_s: float = 120.0,
     open_device: MakeDevice = open_stage,
-    keep: Callable[[Measurement], None] = lambda row: None,
+    record: Record | None = None,
 ) -> list[Measurement]:
     """Measure candidates of one shape and return their rows, in order.
 
     `baseline` names the candidate that speed-ups compare with, by default the first that is right.
-    `keep` gets each row as soon as it is final. Raises MissingTool when there is no GPU or compiler
-    to measure with; KeyboardInterrupt after keeping what the finished rounds say.
+    `record` is told of everything as soon as it is known. Raises MissingTool when there is no GPU
+    or compiler to measure with; KeyboardInterrupt after recording what the finished rounds say.
     """
+    record = record or NoRecord()
     first = candidates[0]
     bench = Bench(
         first.rows,
@@ -169,19 +205,39 @@ def measure(
         binaries = bench.compile(candidates)
         for candidate in candidates:
             row = bench.prepare(candidate, binaries)
-            if row.outcome is not Outcome.OK:
-                keep(row)
-        rows, taken = bench.time(candidates, baseline or _first_right(bench.found))
+            (record.begin if row.outcome is Outcome.OK else record.finish)(row)
+        ready = [one for one in candidates if bench.found[one.name].outcome is Outcome.OK]
+        taken = bench.time(ready, baseline or _first_right(bench.found), record)
     finally:
         bench.close()
-    for row in rows:
-        if row.samples_us or bench.found[row.variant].outcome is Outcome.OK:
-            keep(row)
+    for row in taken.rows:
+        record.finish(row)
     if taken.interrupted:
         raise KeyboardInterrupt
-    return rows
+    return [bench.found[candidate.name] for candidate in candidates]
 
 
 def _first_right(found: Mapping[str, Measurement]) -> str:
     right = (row for row in found.values() if row.outcome is Outcome.OK)
     return next((row.variant for row in right if row.kind is not Kind.COPY), "")
+
+
+def measure_shape(
+    targets: Sequence[str],
+    rows: int,
+    cols: int,
+    protocol: Protocol,
+    provenance: Provenance,
+    *,
+    peers: Sequence[Peer] = (),
+    baseline: str | None = None,
+    record: Record | None = None,
+) -> list[Measurement]:
+    """Measure variants or edited files by name, peers, and copies of the same bytes, in one run.
+
+    Raises UsageError for an unknown variant, and what `measure` raises.
+    """
+    candidates = of_targets([find_target(target) for target in targets], rows, cols)
+    candidates += of_peers(peers, rows, cols) + copies(rows, cols)
+    unique = {candidate.name: candidate for candidate in candidates}
+    return measure(list(unique.values()), protocol, provenance, baseline=baseline, record=record)

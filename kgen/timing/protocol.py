@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 
 from kgen.errors import UsageError
@@ -69,6 +69,16 @@ class Protocol:
     def as_json(self) -> str:
         """Return all settings, for the database."""
         return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> Protocol:
+        """Return the protocol that `as_json` wrote; settings of other versions are left out."""
+        settings = json.loads(text)
+        known = {
+            field.name: settings[field.name] for field in fields(Protocol) if field.name in settings
+        }
+        options = CompileOptions(**known.pop("options"))
+        return Protocol(**known | {"l2": L2(known["l2"]), "options": options})
 
     def __str__(self) -> str:
         """Return the method in words, for tables and reports."""

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kgen import gpu
-from kgen.errors import CheckFailed, KgenError
+from kgen.errors import CheckFailed
 from kgen.gpu.call import Kernels
 from kgen.gpu.device import device_info
 from kgen.gpu.device import gpu as the_gpu
 from kgen.gpu.memory import Buffer, DeviceMatrix, Matrix, fetch
 from kgen.gpu.rotation import Issue, LaunchSampler, ReplaySampler, Rotation, Sample
 from kgen.timing.candidates import Candidate
+from kgen.timing.peers import Peer
 from kgen.timing.protocol import L2, L2_MULTIPLE, Protocol
 from kgen.toolchain import compile_cubin
 
@@ -101,7 +102,7 @@ class Stage:
     def binder(self, candidate: Candidate) -> Bind:
         """Return the function that binds the candidate to a pair of buffers."""
         if candidate.peer:
-            return self._peer_binder(candidate)
+            return self._peer_binder(candidate.peer)
         return self._kernel_binder(candidate) if candidate.source else self._copy
 
     def _kernel_binder(self, candidate: Candidate) -> Bind:
@@ -132,20 +133,9 @@ class Stage:
 
         return issue
 
-    def _peer_binder(self, candidate: Candidate) -> Bind:
-        assert candidate.peer
-        module = candidate.peer.load()
-
-        def bind(x: DeviceMatrix, y: DeviceMatrix) -> Issue:
-            try:
-                bound: Issue = module.bind(x, y, self.rotation.stream.handle)
-            except KgenError:
-                raise
-            except Exception as error:  # whatever a stranger's code raises is its own row
-                raise CheckFailed(f"{candidate.name}: {type(error).__name__}: {error}") from None
-            return bound
-
-        return bind
+    def _peer_binder(self, peer: Peer) -> Bind:
+        bind, stream = peer.load(), self.rotation.stream.handle
+        return lambda x, y: bind(x, y, stream)
 
     def sampler(self, issues: list[Issue]) -> ReplaySampler | LaunchSampler:
         """Return a sampler whose samples take about as long as the protocol says."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from kgen.evidence.check import mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
-from kgen.evidence.reference import Verdict, judge
+from kgen.evidence.reference import Reference, Verdict
 from kgen.gpu.nvml import Sensors, sensors
 from kgen.gpu.rotation import Sample
 from kgen.store.measurement import Kind
@@ -81,8 +81,8 @@ def open_stage(x: Matrix, protocol: Protocol) -> Device:
 class Station:
     """Answers commands about candidates on rows x cols matrices; picklable until its first.
 
-    A candidate is verified on rows of every kind of input, and on the benchmark's own input in
-    guarded buffers and in the buffers that are timed; only then are samples taken.
+    A candidate is verified on rows of every kind of input in guarded buffers, and on the
+    benchmark's own input in the buffers that are timed; only then are samples taken of it.
     """
 
     def __init__(
@@ -93,14 +93,19 @@ class Station:
         self.loaded: dict[str, TimedCandidate] = {}
 
     @functools.cached_property
-    def x(self) -> Matrix:
-        """The benchmark's input."""
-        return make(self.protocol.input_name, self.rows, self.cols, self.protocol.seed)
+    def timed_input(self) -> Reference:
+        """The benchmark's input, and what its softmax is."""
+        return Reference(make(self.protocol.input_name, self.rows, self.cols, self.protocol.seed))
+
+    @functools.cached_property
+    def mixed_input(self) -> Reference:
+        """Rows of every kind of input in turn, and what their softmax is."""
+        return Reference(mixed_rows(ALL_INPUTS, self.rows, self.cols))
 
     @functools.cached_property
     def device(self) -> Device:
         """The device with the benchmark's buffers."""
-        return self.open_device(self.x, self.protocol)
+        return self.open_device(self.timed_input.x, self.protocol)
 
     def __call__(self, command: Prepare | Take | Sense) -> Prepared | Sample | Sensors:
         """Answer a command. Raises the KgenError that running the candidate raises."""
@@ -112,20 +117,19 @@ class Station:
 
     def _load(self, candidate: Candidate) -> TimedCandidate:
         if candidate.name not in self.loaded:
-            timed = _HostTimed(candidate, self.x) if candidate.is_host else None
+            timed = _HostTimed(candidate, self.timed_input.x) if candidate.is_host else None
             self.loaded[candidate.name] = timed or self.device.load(candidate)
         return self.loaded[candidate.name]
 
     def _prepare(self, candidate: Candidate) -> Prepared:
-        mixed = mixed_rows(ALL_INPUTS, self.rows, self.cols)
         verdict = Verdict(ok=True)
         if not candidate.is_host:
-            for x in (mixed, self.x):
-                verdict = _worse(verdict, _judge(candidate, self.device.run(candidate, x), x))
+            y = self.device.run(candidate, self.mixed_input.x)
+            verdict = _judge(candidate, y, self.mixed_input)
         if verdict.ok:
             timed = self._load(candidate)
             for y in timed.outputs():
-                verdict = _worse(verdict, _judge(candidate, y, self.x))
+                verdict = _worse(verdict, _judge(candidate, y, self.timed_input))
         errors = _finite(verdict.max_abs_error), _finite(verdict.max_rel_error)
         if not verdict.ok:
             return Prepared(verdict.reason, *errors)
@@ -155,11 +159,11 @@ class _HostTimed:
         return [self._run()[0]]
 
 
-def _judge(candidate: Candidate, y: Matrix, x: Matrix) -> Verdict:
+def _judge(candidate: Candidate, y: Matrix, reference: Reference) -> Verdict:
     if candidate.kind is Kind.COPY:
-        same = np.array_equal(y.view(np.uint8), x.view(np.uint8))
+        same = np.array_equal(y.view(np.uint8), reference.x.view(np.uint8))
         return Verdict(ok=same, reason="" if same else "the copy differs from what it copies")
-    return judge(y, x, candidate.serial_additions)
+    return reference.judge(y, candidate.serial_additions)
 
 
 def _worse(first: Verdict, second: Verdict) -> Verdict:

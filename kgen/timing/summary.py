@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import NamedTuple
 
 from kgen.errors import CompileFailed
 from kgen.gpu.nvml import Sensors
@@ -68,13 +69,20 @@ def _with_resources(row: Measurement, candidate: Candidate, binary: Binary) -> M
     )
 
 
+class Sensed(NamedTuple):
+    """The GPU's sensors before the first round and after the last."""
+
+    before: Sensors = Sensors()
+    after: Sensors = Sensors()
+
+
 def summarized(
     rows: Sequence[Measurement],
     samples: Samples,
-    host_us: Mapping[str, float],
     baseline: str,
-    sensed: Mapping[str, Sensors],
     protocol: Protocol,
+    host_us: Mapping[str, float],
+    sensed: Sensed,
 ) -> list[Measurement]:
     """Return the rows with what their samples say; rows without samples stay as they are.
 
@@ -109,7 +117,7 @@ def _with_times(
     row: Measurement,
     taken: Sequence[float],
     copy_us: float | None,
-    sensed: Mapping[str, Sensors],
+    sensed: Sensed,
 ) -> Measurement:
     times = summarize(taken)
     moved_bytes = 2 * row.rows * row.cols * 4
@@ -125,10 +133,10 @@ def _with_times(
         gb_per_s=moved_bytes / times.median / 1e3,
         copy_us=copy_us,
         percent_of_copy=100 * copy_us / times.median if copy_us else None,
-        sm_mhz_before=sensed["before"].sm_mhz,
-        sm_mhz_after=sensed["after"].sm_mhz,
-        celsius_before=sensed["before"].celsius,
-        celsius_after=sensed["after"].celsius,
+        sm_mhz_before=sensed.before.sm_mhz,
+        sm_mhz_after=sensed.after.sm_mhz,
+        celsius_before=sensed.before.celsius,
+        celsius_after=sensed.after.celsius,
     )
 
 

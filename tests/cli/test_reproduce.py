@@ -89,31 +89,29 @@ def test_counts_that_differ_from_the_reports_fail(
     assert "NOT EQUAL" in ended.out
 
 
-def test_each_measured_row_is_stored_at_once(
+def test_what_is_measured_is_recorded_in_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What measures a shape hands the database to the bench, with one run's provenance."""
     from kgen.store.database import open_store
     from kgen.timing import bench, provenance
     from tests.studies.fake import PROVENANCE
 
     seen = []
 
-    def measure(candidates, protocol, where, keep):  # type: ignore[no-untyped-def]
-        rows = Machine()([one.name for one in candidates], 1024, 257, str(protocol.l2))
-        seen.append((protocol.name, protocol.budget_s, where))
-        for row in rows:
-            keep(row)
-        return rows
+    def measure_shape(targets, rows, cols, protocol, where, record):  # type: ignore[no-untyped-def]
+        seen.append((protocol.name, str(protocol.l2), protocol.budget_s, where))
+        found = Machine()(targets, rows, cols, str(protocol.l2))
+        for row in found:
+            record.finish(row)
+        return found
 
-    monkeypatch.setattr(bench, "measure", measure)
+    monkeypatch.setattr(bench, "measure_shape", measure_shape)
     monkeypatch.setattr(provenance, "this_run", lambda: PROVENANCE)
     with open_store(tmp_path / "rows.sqlite") as store:
-        timing = reproduce._timing(store, 3.0)
-        found = timing(["v9:grid=128", "v9"], 1024, 257, "cold")
+        found = reproduce._timing(store, 3.0)(["v9:grid=128", "v9"], 1024, 257, "cold")
         assert [row.variant for row in found] == ["v9:grid=128", "v9"]
         assert [row.variant for row in store.select(l2="cold")] == ["v9:grid=128", "v9"]
-    assert seen == [("rotated", 3.0, PROVENANCE)]
+    assert seen == [("rotated", "cold", 3.0, PROVENANCE)]
 
 
 @pytest.mark.parametrize(
