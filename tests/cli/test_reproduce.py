@@ -89,6 +89,29 @@ def test_counts_that_differ_from_the_reports_fail(
     assert "NOT EQUAL" in ended.out
 
 
+def test_profiles_give_verdicts_on_causes(
+    call: Call, machine: Machine, small_report: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kgen.profile import Job, Profile
+
+    values = {"v5": 2_442_575.0, "v8": 634_580.0}
+
+    def profile_on_gpu(jobs: list[Job]) -> tuple[list[Profile], str]:
+        found = [{"warp_instructions": values.get(job.variant)} for job in jobs]
+        return [Profile(job.variant, of, ()) for job, of in zip(jobs, found, strict=True)], ""
+
+    monkeypatch.setattr("kgen.profile.profile_on_gpu", profile_on_gpu)
+    monkeypatch.setattr(counts, "REPORTED", ())
+    found = call(
+        "reproduce", "--profile", "--study", "report", "--l2", "cold", "--db", "x", "--json"
+    )
+    (statement,) = [one for one in found.json["statements"] if one["number"] == 8]
+    instructions, occupancy = statement["parts"][:2]
+    assert instructions["judgements"]["cold"]["verdict"] == "holds"
+    assert instructions["judgements"]["cold"]["figure"]["median"] == pytest.approx(0.26, abs=0.001)
+    assert occupancy["judgements"]["cold"]["verdict"] == "not measured"
+
+
 def test_what_is_measured_is_recorded_in_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,8 +66,9 @@ def test_every_crossing_is_told() -> None:
     }
     found = crossovers("a", "b", ratios)
     assert [one.faster_below for one in found] == ["a", "b", "a"]
-    assert all(one.low and one.high and one.low < one.at < one.high for one in found)
-    assert [left < one.at < 2 * left for one, left in zip(found, (64, 128, 512), strict=True)]
+    for one, left in zip(found, (64, 128, 512), strict=True):
+        assert one.low and one.high
+        assert left < one.low < one.at < one.high < 2 * left
 
 
 @pytest.mark.parametrize(
@@ -88,3 +89,8 @@ def test_the_verdict_on_a_crossover(at: float, spread: float, verdict: Verdict) 
     if judged.figure:
         assert judged.figure.median == pytest.approx(at)
         assert judged.figure.low < at < judged.figure.high < inf
+
+
+def test_a_crossing_in_the_other_direction_is_none() -> None:
+    (part,) = [p for s in STATEMENTS for p in s.parts if isinstance(p, Crossing)]
+    assert judge_crossing(part, power(600, slope=-0.3)).verdict is Verdict.FAILS

@@ -8,7 +8,7 @@ from kgen import cpu
 from kgen.errors import MissingTool
 from kgen.studies import registers
 from kgen.studies.counts import REPORTED, count_reported
-from kgen.studies.facts import Compiled, Counted, Facts, FromSpec
+from kgen.studies.facts import Compiled, Counted, Facts, FromSpec, Profiled
 from kgen.toolchain import find, find_nvcc
 
 FACTS = Facts("sm_75", {})
@@ -70,3 +70,9 @@ def test_without_nvcc_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(find, "_candidates", lambda name: iter(()))
     compiled = registers.compile_reported()
     assert all(row.own is None and "nvcc" in row.reason for row in compiled)
+
+
+def test_the_profiler_has_what_is_asked_of_it() -> None:
+    from kgen.profile import METRICS
+
+    assert {str(metric) for metric in Profiled} <= {metric.key for metric in METRICS}
