@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from kgen.store.measurement import Measurement
-from kgen.studies.claims import Crossing, Fact, Part, Shape, Statement, Timed, statements
+from kgen.studies.claims import Crossing, Fact, Part, Shape, Statement, Timed
 from kgen.studies.counts import count_reported
 from kgen.studies.crossover import SWEEPS, Sweep
 from kgen.studies.dissections import dissections
@@ -13,6 +13,7 @@ from kgen.studies.evaluate import dissection_result, statement_result, sweep_res
 from kgen.studies.facts import Facts, Profiled, Profiles
 from kgen.studies.registers import compile_reported
 from kgen.studies.result import StudyResult
+from kgen.studies.statements import statements
 from kgen.studies.tables import Study, tables
 from kgen.studies.times import L2_STATES, Times
 

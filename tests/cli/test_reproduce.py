@@ -11,8 +11,8 @@ from kgen.cli import reproduce
 from kgen.gpu import device
 from kgen.store.measurement import Outcome
 from kgen.studies import counts, registers, run
-from kgen.studies.claims import STATEMENTS
 from kgen.studies.result import read_result
+from kgen.studies.statements import STATEMENTS
 from tests.cli.conftest import Ended
 from tests.studies.fake import Machine
 

@@ -6,9 +6,10 @@ from math import inf
 
 import pytest
 
-from kgen.studies.claims import STATEMENTS, Crossing
+from kgen.studies.claims import Crossing
 from kgen.studies.crossover import crossovers
 from kgen.studies.judge import judge_crossing
+from kgen.studies.statements import STATEMENTS
 from kgen.studies.verdicts import Verdict
 from kgen.timing.statistics import Ratio
 

@@ -7,10 +7,11 @@ import pytest
 from kgen.specs.rules import problems_for
 from kgen.specs.variants import checked, spelling
 from kgen.studies import counts, registers
-from kgen.studies.claims import STATEMENTS, Timed
+from kgen.studies.claims import Timed
 from kgen.studies.crossover import SWEEPS
 from kgen.studies.dissections import DISSECTIONS
 from kgen.studies.run import ALL, needed, profiled
+from kgen.studies.statements import STATEMENTS
 from kgen.studies.tables import TABLES, Study
 
 JOBS = sorted(
