@@ -118,19 +118,20 @@ def _refuse_foreign_files(path: Path) -> None:
 
 def _format(path: Path, connection: sqlite3.Connection) -> int:
     """Return the file's format, 0 for an empty file. Raises UsageError when kgen cannot use it."""
-    found: int = _pragma(connection, "user_version")
+    # Another process may fill an empty file between these lines: emptiness is asked for first.
+    is_empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     application = _pragma(connection, "application_id")
-    if application == APPLICATION_ID:
-        if found > FORMAT:
-            raise UsageError(
-                f"{path} has format {found}, of a newer kgen; this one knows formats up to "
-                f"{FORMAT}: upgrade kgen or name another file"
-            )
-        return found
-    is_empty = connection.execute("SELECT count(*) = 0 FROM sqlite_master").fetchone()[0]
-    if application or found or not is_empty:
+    if is_empty and application == 0:
+        return 0
+    if application != APPLICATION_ID:
         raise UsageError(f"{path} is a database of another program; name another file")
-    return 0
+    found: int = _pragma(connection, "user_version")
+    if found > FORMAT:
+        raise UsageError(
+            f"{path} has format {found}, of a newer kgen; this one knows formats up to {FORMAT}: "
+            "upgrade kgen or name another file"
+        )
+    return found
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> Any:

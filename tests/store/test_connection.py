@@ -8,13 +8,15 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kgen.errors import UsageError
+from kgen.store import connection
 from kgen.store.columns import COLUMNS
 from kgen.store.connection import FORMAT
 from kgen.store.database import open_store
@@ -33,9 +35,9 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def old(path: Path) -> Path:
     """A file that an earlier kgen wrote."""
-    connection = sqlite3.connect(path)
-    connection.executescript(Path(__file__).with_name("format_1.sql").read_text(encoding="utf-8"))
-    connection.close()
+    written = sqlite3.connect(path)
+    written.executescript(Path(__file__).with_name("format_1.sql").read_text(encoding="utf-8"))
+    written.close()
     return path
 
 
@@ -66,8 +68,8 @@ def test_an_older_file_gets_the_new_columns(old: Path) -> None:
 
 def test_a_file_with_more_columns_is_used_all_the_same(path: Path) -> None:
     open_store(path).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("ALTER TABLE measurements ADD COLUMN mood TEXT NOT NULL DEFAULT ''")
+    with sqlite3.connect(path) as other:
+        other.execute("ALTER TABLE measurements ADD COLUMN mood TEXT NOT NULL DEFAULT ''")
     with open_store(path) as store:
         store.add(FULL)
         assert store.select() == [FULL]
@@ -93,8 +95,8 @@ def test_what_is_not_a_database_is_refused_and_left(
 
 
 def test_a_database_of_another_program_is_refused_and_left(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE cookies (id)")
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE cookies (id)")
     content = path.read_bytes()
     for read_only in (False, True):
         with pytest.raises(UsageError, match="is a database of another program"):
@@ -182,6 +184,32 @@ def test_a_new_file_that_another_process_holds(path: Path) -> None:
     holder.execute("BEGIN EXCLUSIVE")
     with pytest.raises(UsageError, match="is locked by another process"):
         open_store(path, timeout_s=0.1)
+
+
+@pytest.mark.parametrize("moment", range(1, 12))
+def test_another_process_makes_the_file_at_any_moment(
+    path: Path, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    class Interrupted(sqlite3.Connection):
+        """Lets the other process go first, just before one of the statements."""
+
+        statements = 0
+
+        def execute(self, *request: Any) -> sqlite3.Cursor:
+            self.statements += 1
+            if self.statements == moment:
+                with suppress(UsageError):  # while this one writes, it has to wait
+                    open_store(path, timeout_s=0).close()
+            return super().execute(*request)
+
+    def connect(path: Path, query: str, timeout_s: float) -> sqlite3.Connection:
+        monkeypatch.undo()  # nothing interrupts the other
+        return sqlite3.connect(path, isolation_level=None, factory=Interrupted)
+
+    monkeypatch.setattr(connection, "_connect", connect)
+    with open_store(path) as store:
+        store.add(FULL)
+        assert store.select() == [FULL]
 
 
 @contextmanager

@@ -213,17 +213,17 @@ def test_a_killed_process_loses_at_most_the_row_in_flight(path: Path) -> None:
     assert sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-ADD_TWENTY = """
+ADD_TEN = """
 print("ready")
 sys.stdin.readline()
 with open_store(Path(sys.argv[1])) as store:
-    for number in range(20):
+    for number in range(10):
         store.add(row(run=sys.argv[2], seed=number))
 """
 
 
 def test_eight_processes_make_one_file_and_add_at_once(path: Path) -> None:
-    processes = [spawn(ADD_TWENTY, path, name) for name in range(8)]
+    processes = [spawn(ADD_TEN, path, name) for name in range(8)]
     for process in processes:
         assert process.stdout and process.stdout.readline() == "ready\n"
     for process in processes:
@@ -232,9 +232,9 @@ def test_eight_processes_make_one_file_and_add_at_once(path: Path) -> None:
         process.stdin.flush()
     assert [process.communicate()[1] for process in processes] == [""] * 8
     with open_store(path) as store:
-        assert len(store.select()) == 160
+        assert len(store.select()) == 80
         for name in range(8):
-            assert [found.seed for found in store.select(run=str(name))] == list(range(20))
+            assert [found.seed for found in store.select(run=str(name))] == list(range(10))
 
 
 def test_the_columns_of_a_file_are_those_of_a_measurement(path: Path) -> None:
