@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from kgen.cli import explore, make, mutate, observe, prove
+from kgen.cli import (
+    bench,
+    explore,
+    make,
+    mutate,
+    observe,
+    profile,
+    prove,
+    reproduce,
+    results,
+)
 
 app = typer.Typer(
     name="kgen",
@@ -28,8 +38,11 @@ app.command("export")(make.export)
 app.command("run")(prove.run)
 app.command("check")(prove.check)
 app.command("count")(observe.count)
+app.command("profile")(profile.profile)
 app.command("mutate")(mutate.mutate)
-app.command("bench")(prove.bench)
+app.command("bench")(bench.bench)
+app.command("reproduce")(reproduce.reproduce)
+app.command("results")(results.results)
 app.command("doctor")(explore.doctor)
 
 

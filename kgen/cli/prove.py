@@ -1,8 +1,7 @@
-"""Commands that run kernels: run, check, bench."""
+"""Commands that run kernels: run, check."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kgen.evidence.check import CheckRow
-    from kgen.evidence.measure import Row
     from kgen.execute import Target
 
 
@@ -214,83 +212,3 @@ def _failure_words(failed: list[CheckRow]) -> str:
     words = [f"{row.variant} at {row.rows} x {row.cols}: {row.reason}" for row in told]
     more = f"; and {len(failed) - len(told)} more" if len(failed) > len(told) else ""
     return f"{len(failed)} check{'s' if len(failed) > 1 else ''} failed: " + "; ".join(words) + more
-
-
-def bench(
-    variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
-    rows: Annotated[int, typer.Option(help="Rows of the matrix.")] = 1024,
-    cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
-    out: Annotated[Path | None, typer.Option(help="Write the results to this JSON file.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that one variant may take.")] = 300,
-    commit: Annotated[str | None, typer.Option(help="Commit to record; git's by default.")] = None,
-    on: On = "gpu",
-    json: Json = False,
-) -> None:
-    """Time variants on the GPU, each verified first; all named ones by default."""
-    from kgen.cpu.host import time_host
-    from kgen.evidence.bench import cases
-    from kgen.evidence.measure import DEFAULT_METHOD, measure
-    from kgen.evidence.results import this_machine, write_results
-    from kgen.execute import find_target
-    from kgen.specs.versions import VERSIONS
-
-    if on != "gpu":
-        raise UsageError(
-            f"--on {on}: only GPUs are timed; kgen check --on cpu verifies without one"
-        )
-    targets = [find_target(variant) for variant in variants or VERSIONS]
-    machine = this_machine(commit=_commit() if commit is None else commit)
-    measured = []
-    for row in measure(cases(targets, rows, cols), time_host, timeout_s=timeout):
-        measured.append(row)
-        if out:  # after every row, so that an interrupted run keeps what it has
-            write_results(out, measured, machine, str(DEFAULT_METHOD))
-    if json:
-        print_json([asdict(row) for row in measured])
-    else:
-        _print_times(f"{rows} x {cols} on {machine.gpu.name}", measured)
-    bad = [row for row in measured if row.outcome in ("wrong", "failed")]
-    if bad:
-        words = "; ".join(f"{row.variant}: {row.reason}" for row in bad)
-        raise CheckFailed(f"{len(bad)} of {len(measured)} could not be timed: {words}")
-
-
-def _commit() -> str:
-    """Return the commit of the checkout that kgen runs from, or nothing."""
-    import subprocess
-
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def _print_times(title: str, rows: list[Row]) -> None:
-    columns = (
-        "variant",
-        "us>",
-        "batches us>",
-        "GB/s>",
-        "regs>",
-        "max abs error>",
-        "remark",
-    )
-    print_table(title, columns, (_time_cells(row) for row in rows))
-
-
-def _time_cells(row: Row) -> tuple[Any, ...]:
-    if row.mean_us is None:
-        return (row.variant, "", "", "", "", "", f"{row.outcome}: {row.reason}")
-    remark = "on the host" if row.launches_per_call is None else ""
-    if row.host_bound:
-        remark = f"host-bound: issuing takes {row.host_us_per_launch:.1f} us a launch"
-    return (
-        row.variant,
-        f"{row.mean_us:.2f}",
-        f"{row.min_us:.2f} - {row.max_us:.2f}",
-        f"{row.gb_per_s:.0f}",
-        row.registers,
-        f"{row.max_abs_error:.1e}",
-        remark,
-    )

@@ -7,6 +7,7 @@ relative to the largest value of their row of the reference.
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,8 +19,10 @@ Array = NDArray[Any]
 # Half a unit in the last place of float32: the relative error of one rounding.
 FLOAT32_ROUNDING = 2.0**-24
 
-# Rows are judged this many elements at a time (32 MiB in float64), whatever the matrix's size.
-CHUNK_ELEMENTS = 1 << 22
+# Rows are judged this many elements at a time (8 MiB in float64), whatever the matrix's size.
+CHUNK_ELEMENTS = 1 << 20
+# References of more elements (512 MiB in float64) are computed again for every output.
+MAX_KEPT_ELEMENTS = 1 << 26
 
 
 def softmax64(x: Array) -> NDArray[np.float64]:
@@ -94,23 +97,51 @@ class Verdict:
 
 
 def judge(y: Array, x: Array, serial_additions: int) -> Verdict:
-    """Judge `y` as the softmax of the rows of `x` (both rows x cols).
+    """Judge `y` as the softmax of the rows of `x` (both rows x cols), as `Reference.judge` does."""
+    return Reference(x).judge(y, serial_additions)
 
-    `serial_additions` is how many values one thread of the kernel adds up one after the other.
-    Every element must be within `tolerance` of the reference, every row's sum within
-    `row_sum_tolerance` of 1, and NaN must be exactly where the reference has it. Rows are judged
-    in chunks, so the memory needed does not grow with their number.
+
+class Reference:
+    """The float64 softmax of `x` (rows x cols), against which any number of outputs is judged.
+
+    It is computed in chunks of rows, on all cores, and kept unless it is very large.
     """
-    if y.shape != x.shape:
-        return Verdict(ok=False, reason=f"the output is {y.shape}, but the input is {x.shape}")
-    if y.size == 0:
-        return Verdict(ok=True)
-    rows, cols = y.shape
-    step = max(1, CHUNK_ELEMENTS // cols)
-    chunks = [
-        _measure_chunk(y[row : row + step], x[row : row + step], row)
-        for row in range(0, rows, step)
-    ]
+
+    def __init__(self, x: Array) -> None:
+        self.x = x
+        self._step = max(1, CHUNK_ELEMENTS // max(1, x.shape[1]))
+        self._kept: dict[int, NDArray[np.float64]] = {}
+
+    def judge(self, y: Array, serial_additions: int) -> Verdict:
+        """Judge `y` (rows x cols) as the softmax of the reference's input.
+
+        `serial_additions` is how many values one thread of the kernel adds up one after the other.
+        Every element must be within `tolerance` of the reference, every row's sum within
+        `row_sum_tolerance` of 1, and NaN must be exactly where the reference has it.
+        """
+        if y.shape != self.x.shape:
+            shapes = f"the output is {y.shape}, but the input is {self.x.shape}"
+            return Verdict(ok=False, reason=shapes)
+        if y.size == 0:
+            return Verdict(ok=True)
+        starts = range(0, y.shape[0], self._step)
+        with ThreadPoolExecutor() as pool:
+            chunks = list(pool.map(lambda start: self._measure(y, start), starts))
+        return _verdict(chunks, serial_additions, y.shape[1])
+
+    def _measure(self, y: Array, start: int) -> _Chunk:
+        return _measure_chunk(y[start : start + self._step], self._expected(start), start)
+
+    def _expected(self, start: int) -> NDArray[np.float64]:
+        if start in self._kept:
+            return self._kept[start]
+        expected = softmax64(self.x[start : start + self._step])
+        if self.x.size <= MAX_KEPT_ELEMENTS:
+            self._kept[start] = expected
+        return expected
+
+
+def _verdict(chunks: list[_Chunk], serial_additions: int, cols: int) -> Verdict:
     worst = max(chunks, key=lambda chunk: chunk.max_rel_error)
     sums = max(chunks, key=lambda chunk: chunk.row_sum_error)
     wrong_element = _element_reason(worst, serial_additions)
@@ -137,9 +168,8 @@ class _Chunk:
     worst_sum_row: int
 
 
-def _measure_chunk(y: Array, x: Array, start: int) -> _Chunk:
+def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int) -> _Chunk:
     got = y.astype(np.float64)
-    expected = softmax64(x)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(got - expected)
         sum_error = np.abs(got.sum(axis=1) - 1.0)

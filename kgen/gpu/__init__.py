@@ -4,13 +4,6 @@ The cubin that `kgen.toolchain` compiled is what gets loaded, so what was inspec
 """
 
 from kgen.gpu.device import DeviceInfo, device_info
-from kgen.gpu.execute import Timing, run, source_module_options, time_launches
+from kgen.gpu.execute import run, source_module_options
 
-__all__ = [
-    "DeviceInfo",
-    "Timing",
-    "device_info",
-    "run",
-    "source_module_options",
-    "time_launches",
-]
+__all__ = ["DeviceInfo", "device_info", "run", "source_module_options"]

@@ -25,6 +25,11 @@ class Source:
     path: Path | None = None
 
     @property
+    def is_host(self) -> bool:
+        """Whether this is plain C++ for the host rather than kernels."""
+        return self.spec.is_host
+
+    @property
     def filename(self) -> str:
         """The file's name: `.cpp` for the serial host version, `.cu` for everything else."""
-        return self.stem + (".cpp" if self.spec.is_host else ".cu")
+        return self.stem + (".cpp" if self.is_host else ".cu")

@@ -63,10 +63,13 @@ class Measurement:
     95% confidence. Rates count the matrix read once and written once, in 10^9 bytes a second.
     `copy_us` is the fastest copy of the same bytes in the same run. `speedup` is the time of
     `baseline` over this one's, from the rounds' paired samples. `is_tied` says whether the fastest
-    of the run is not distinguishably faster. Registers and the like are a thread's or a block's,
+    of the run is not distinguishably faster, and `is_complete` is false where the run was ended
+    before the rounds were. Registers and the like are a thread's or a block's,
     in the kernel that has most. Errors are absolute and relative to the row's largest value.
     `spec` is every axis as JSON; `protocol` all settings of the measurement as JSON. Clocks are MHz
     of the multiprocessors, temperatures degrees Celsius, before the first and after the last round.
+    Counts are instructions of warps on the whole matrix, sectors 32 bytes of global memory, read or
+    written; they come from the CPU. `model_us` is a cost model's, never a time.
     """
 
     provenance: Provenance
@@ -108,9 +111,17 @@ class Measurement:
     speedup_low: float | None = None
     speedup_high: float | None = None
     is_tied: bool | None = None
+    is_complete: bool = True
     remark: str = ""
     sm_mhz_before: int | None = None
     sm_mhz_after: int | None = None
     celsius_before: int | None = None
     celsius_after: int | None = None
+    global_loads: int | None = None
+    global_stores: int | None = None
+    global_sectors: int | None = None
+    shared_accesses: int | None = None
+    exponentials: int | None = None
+    shuffles: int | None = None
+    barriers: int | None = None
     model_us: float | None = None

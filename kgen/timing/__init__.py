@@ -1,1 +1,1 @@
-"""Times kernels and peers on a GPU, each in the same way, and judges the differences."""
+"""Times of kernels: how they are taken, and what they say."""

@@ -14,12 +14,12 @@ from pathlib import Path
 from kgen.cachedir import cache_dir
 from kgen.errors import CompileFailed, MissingTool, UsageError
 from kgen.files import write_atomically
-from kgen.sources.source import Source
 from kgen.toolchain.binary import Binary, KernelResources
 from kgen.toolchain.cache import Entry, digest, digest_of_files
 from kgen.toolchain.find import Tool, ask, find_nvcc
 from kgen.toolchain.options import CompileOptions
 from kgen.toolchain.ptxas import parse_resources, warnings_of
+from kgen.toolchain.source import Compilable
 
 # Variables that change what nvcc and the host compiler under it do with the same command line.
 _ENVIRONMENT = (
@@ -32,7 +32,9 @@ _ENVIRONMENT = (
 _DEFAULT_OPTIONS = CompileOptions()
 
 
-def compile_cubin(source: Source, arch: str, options: CompileOptions = _DEFAULT_OPTIONS) -> Binary:
+def compile_cubin(
+    source: Compilable, arch: str, options: CompileOptions = _DEFAULT_OPTIONS
+) -> Binary:
     """Return the binary of `source` for `arch` (`sm_90`), compiled now or taken from the cache.
 
     Raises CompileFailed with nvcc's own words if it rejects the source or the source lacks one of
@@ -47,7 +49,7 @@ def compile_cubin(source: Source, arch: str, options: CompileOptions = _DEFAULT_
 
 
 def compile_many(
-    sources: Iterable[Source], arch: str, options: CompileOptions = _DEFAULT_OPTIONS
+    sources: Iterable[Compilable], arch: str, options: CompileOptions = _DEFAULT_OPTIONS
 ) -> list[Binary | CompileFailed]:
     """Compile several sources at once, as many as there are processors; results in their order.
 
@@ -55,7 +57,7 @@ def compile_many(
     MissingTool, which concern all of them, are raised.
     """
 
-    def attempt(source: Source) -> Binary | CompileFailed:
+    def attempt(source: Compilable) -> Binary | CompileFailed:
         try:
             return compile_cubin(source, arch, options)
         except CompileFailed as failure:
@@ -76,8 +78,8 @@ def _supported_archs(nvcc: Path) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: int(name.removeprefix("sm_"))))
 
 
-def _check_request(source: Source, arch: str, nvcc: Tool) -> None:
-    if source.spec.is_host:
+def _check_request(source: Compilable, arch: str, nvcc: Tool) -> None:
+    if source.is_host:
         raise UsageError(f"{_shown_name(source)} is for the host; there is no cubin of it")
     if arch not in (known := supported_archs(nvcc)):
         raise UsageError(
@@ -85,7 +87,7 @@ def _check_request(source: Source, arch: str, nvcc: Tool) -> None:
         )
 
 
-def _flags(source: Source, arch: str, options: CompileOptions) -> list[str]:
+def _flags(source: Compilable, arch: str, options: CompileOptions) -> list[str]:
     flags = ["-cubin", f"-arch={arch}", "-Xptxas", "-v", *options.flags()]
     if source.path:
         # The user's file is compiled as a copy in the cache but may include its neighbours.
@@ -93,14 +95,14 @@ def _flags(source: Source, arch: str, options: CompileOptions) -> list[str]:
     return flags
 
 
-def _entry(source: Source, flags: list[str], nvcc: Tool) -> Entry:
+def _entry(source: Compilable, flags: list[str], nvcc: Tool) -> Entry:
     environment = [os.environ.get(name, "") for name in _ENVIRONMENT]
     compiler = [str(nvcc.path), nvcc.banner, *environment]
     key = digest([source.filename, source.text, *source.kernels, "", *flags, "", *compiler])
     return Entry(cache_dir("cubin").absolute() / key[:32], key, source.stem)
 
 
-def _compile(source: Source, arch: str, command: list[str], entry: Entry) -> Binary:
+def _compile(source: Compilable, arch: str, command: list[str], entry: Entry) -> Binary:
     _make_folder(entry.folder)
     # The source stays beside the cubin, where profilers look for the lines of -lineinfo.
     file = entry.folder / source.filename
@@ -128,7 +130,7 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-def _run(command: list[str], source: Source, file: Path) -> str:
+def _run(command: list[str], source: Compilable, file: Path) -> str:
     """Return what nvcc says, with the name of the file that the user knows."""
     # A fixed folder, so that relative paths in NVCC_APPEND_FLAGS mean the same in every run.
     ran = subprocess.run(
@@ -150,7 +152,7 @@ def _run(command: list[str], source: Source, file: Path) -> str:
     return output
 
 
-def _read_product(cubin: Path, source: Source, output: str) -> bytes:
+def _read_product(cubin: Path, source: Compilable, output: str) -> bytes:
     try:
         return cubin.read_bytes()
     except FileNotFoundError:
@@ -168,7 +170,9 @@ def _headers(depends: Path, file: Path) -> list[str]:
     return [str(file.parent / path) for path in paths if path != str(file)]
 
 
-def _in_order(kernels: tuple[KernelResources, ...], source: Source) -> tuple[KernelResources, ...]:
+def _in_order(
+    kernels: tuple[KernelResources, ...], source: Compilable
+) -> tuple[KernelResources, ...]:
     by_name = {kernel.kernel: kernel for kernel in kernels}
     if absent := [name for name in source.kernels if name not in by_name]:
         raise CompileFailed(
@@ -178,5 +182,5 @@ def _in_order(kernels: tuple[KernelResources, ...], source: Source) -> tuple[Ker
     return tuple(by_name[name] for name in source.kernels)
 
 
-def _shown_name(source: Source) -> str:
+def _shown_name(source: Compilable) -> str:
     return str(source.path or source.filename)

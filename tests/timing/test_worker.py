@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from kgen.errors import UsageError
-from kgen.evidence.worker import Worker, WorkerLost
+from kgen.timing.worker import Worker, WorkerLost
 
 PATIENCE_S = 60
 

@@ -1,0 +1,106 @@
+"""The buffers of a benchmark: pairs of input and output that its calls go through in turn."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kgen.gpu.device import Gpu
+from kgen.gpu.graph import Graph
+from kgen.gpu.memory import Buffer, DeviceMatrix, Matrix, no_memory
+
+Issue = Callable[[], object]
+
+
+class Rotation:
+    """`count` pairs of x and y, every x filled with the same matrix, on one stream.
+
+    Made and used while the GPU's context is active. Raises UsageError without the memory for it.
+    """
+
+    def __init__(self, gpu: Gpu, x: Matrix, count: int) -> None:
+        self.gpu, self.stream = gpu, gpu.driver.Stream()
+        try:
+            self.pairs = [(self._matrix(x), self._matrix(x)) for _ in range(count)]
+        except gpu.driver.MemoryError:
+            raise no_memory(x.shape[0], x.shape[1], 2 * count) from None
+        for source, _ in self.pairs:
+            source.fill(x)
+
+    def _matrix(self, x: Matrix) -> DeviceMatrix:
+        return DeviceMatrix(Buffer(self.gpu.driver, x.nbytes, 0), (x.shape[0], x.shape[1]))
+
+    def poison(self) -> None:
+        """Make every output NaN."""
+        for _, y in self.pairs:
+            y.poison()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all the pairs."""
+        return sum(x.buffer.nbytes + y.buffer.nbytes for x, y in self.pairs)
+
+
+class Sample(NamedTuple):
+    """Mean microseconds of a call by CUDA events, and of the host's issuing it."""
+
+    us: float
+    host_us: float
+
+
+class ReplaySampler:
+    """Times `calls` calls captured in a graph, so the host has no part in the time.
+
+    The call's number picks its issue, so consecutive calls use consecutive buffers.
+    """
+
+    def __init__(self, gpu: Gpu, stream: object, issues: Sequence[Issue], calls: int) -> None:
+        self.gpu, self.stream, self.calls = gpu, stream, calls
+        turn = itertools.islice(itertools.cycle(issues), calls)
+        self.graph = Graph(stream, lambda: [issue() for issue in turn])
+
+    def sample(self) -> Sample:
+        """Replay twice, and time the second: the first keeps the GPU busy meanwhile, and warm."""
+        self.graph.replay()
+        return _between_events(self.gpu, self.stream, self.graph.replay, self.calls)
+
+    def free(self) -> None:
+        """Give the graph back."""
+        self.graph.free()
+
+
+class LaunchSampler:
+    """Times `calls` calls issued one by one, as a program without graphs would."""
+
+    def __init__(self, gpu: Gpu, stream: object, issues: Sequence[Issue], calls: int) -> None:
+        self.gpu, self.stream, self.calls = gpu, stream, calls
+        self.turn = itertools.cycle(issues)
+
+    def sample(self) -> Sample:
+        """Issue the calls, behind one that keeps the GPU busy while the host issues the next."""
+        self.issue_one()
+        return _between_events(self.gpu, self.stream, self._issue_all, self.calls)
+
+    def issue_one(self) -> None:
+        """Issue the next call, untimed."""
+        next(self.turn)()
+
+    def _issue_all(self) -> None:
+        for _ in range(self.calls):
+            self.issue_one()
+
+    def free(self) -> None:
+        """Nothing of its own is on the GPU."""
+
+
+def _between_events(gpu: Gpu, stream: object, issue: Callable[[], None], calls: int) -> Sample:
+    start, end = gpu.driver.Event(), gpu.driver.Event()
+    start.record(stream)
+    began = time.perf_counter()
+    issue()
+    issued = time.perf_counter() - began
+    end.record(stream)
+    end.synchronize()
+    return Sample(start.time_till(end) * 1e3 / calls, issued * 1e6 / calls)

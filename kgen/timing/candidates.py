@@ -1,0 +1,130 @@
+"""What takes part in a benchmark: variants, edited files, other people's softmax, copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kgen.errors import CompileFailed, UsageError
+from kgen.evidence.check import name_of
+from kgen.execute import Target, source_for
+from kgen.launch import Launch, LaunchPlan, ceil_div, plan, serial_additions
+from kgen.limits import WARP_SIZE
+from kgen.sources.source import Source
+from kgen.store.measurement import Kind
+from kgen.timing.peers import Peer
+from kgen.toolchain import Binary, CompileOptions, compile_many
+from kgen.toolchain.source import PlainSource
+
+COPY_FILE = Path(__file__).parents[1] / "gpu" / "copy.cu"
+COPY_THREADS = 256
+# Kernels of the file, with the elements that a thread of theirs copies.
+COPY_KERNELS = {"copy_one": 4, "copy_four": 16}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """Something to time on a rows x cols matrix, or the `reason` why it cannot be.
+
+    It is a source with its plan or a peer; a copy without a source is the driver's own. `binary` is
+    what compiling the source gave, once that was done. `serial_additions` is how many values one of
+    its threads adds up one after the other.
+    """
+
+    kind: Kind
+    name: str
+    rows: int
+    cols: int
+    source: Source | PlainSource | None = None
+    plan: LaunchPlan | None = None
+    binary: Binary | CompileFailed | None = None
+    peer: Peer | None = None
+    serial_additions: int = 0
+    reason: str = ""
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a source for the GPU, which has to be compiled."""
+        return self.source is not None and not self.source.is_host
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it runs on the CPU."""
+        return self.source is not None and self.source.is_host
+
+
+def of_targets(targets: Iterable[Target], rows: int, cols: int) -> list[Candidate]:
+    """Return a candidate for each target, with a reason where the shape does not suit it."""
+    return [_of_target(target, rows, cols) for target in targets]
+
+
+def _of_target(target: Target, rows: int, cols: int) -> Candidate:
+    kind = Kind.FILE if isinstance(target, Source) else Kind.VARIANT
+    candidate = Candidate(kind=kind, name=name_of(target), rows=rows, cols=cols)
+    try:
+        source = source_for(target, rows, cols)
+        launches = plan(source, rows, cols)
+    except UsageError as refusal:
+        return replace(candidate, reason=str(refusal))
+    if not launches.launches:
+        return replace(candidate, reason=f"a matrix of {rows} x {cols} has nothing to time")
+    additions = serial_additions(source.spec, cols)
+    return replace(candidate, source=source, plan=launches, serial_additions=additions)
+
+
+def of_peers(peers: Iterable[Peer], rows: int, cols: int) -> list[Candidate]:
+    """Return a candidate for each peer.
+
+    Nobody knows how a peer adds up; a thread of its could have the row's 32nd part.
+    """
+    additions = ceil_div(cols, WARP_SIZE) + WARP_SIZE
+    return [
+        Candidate(
+            kind=Kind.PEER,
+            name=peer.name,
+            rows=rows,
+            cols=cols,
+            peer=peer,
+            serial_additions=additions,
+        )
+        for peer in peers
+    ]
+
+
+def copies(rows: int, cols: int) -> list[Candidate]:
+    """Return the copies that a benchmark compares with: two kernels and the driver's."""
+    text = COPY_FILE.read_text(encoding="utf-8")
+    found = [Candidate(kind=Kind.COPY, name="copy_driver", rows=rows, cols=cols)]
+    for kernel, elements in COPY_KERNELS.items():
+        blocks = max(1, ceil_div(rows * cols, COPY_THREADS * elements))
+        launch = Launch(kernel, blocks, COPY_THREADS, 0, ("x", "y", "rows", "cols"))
+        found.append(
+            Candidate(
+                kind=Kind.COPY,
+                name=kernel,
+                rows=rows,
+                cols=cols,
+                source=PlainSource("copy", text, tuple(COPY_KERNELS)),
+                plan=LaunchPlan(rows, cols, (launch,)),
+            )
+        )
+    return found
+
+
+def compiled(
+    candidates: Sequence[Candidate], arch: str, options: CompileOptions
+) -> list[Candidate]:
+    """Return the candidates, kernels with their binaries, compiled together on all cores.
+
+    Raises MissingTool when there is a kernel and no nvcc.
+    """
+    sources = {one.source.text: one.source for one in candidates if one.source and one.is_kernel}
+    if not sources:
+        return list(candidates)
+    results = compile_many(list(sources.values()), arch, options)
+    binaries = dict(zip(sources, results, strict=True))
+    return [
+        replace(one, binary=binaries[one.source.text]) if one.source and one.is_kernel else one
+        for one in candidates
+    ]

@@ -1,0 +1,109 @@
+"""What a benchmark can say without a GPU: whether a candidate is right, and what it does."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from kgen import cpu
+from kgen.errors import CheckFailed, KgenError, MissingTool
+from kgen.evidence.check import mixed_rows
+from kgen.evidence.inputs import ALL_INPUTS, make
+from kgen.evidence.reference import judge
+from kgen.sources.source import Source
+from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
+from kgen.timing.candidates import Candidate
+from kgen.timing.protocol import Protocol
+from kgen.timing.summary import blank
+
+NOT_TIMED = "not timed: only a GPU is"
+# Observing costs a second for so many elements; counts of a part of the rows would be misread.
+MAX_COUNTED = 1 << 23
+
+
+def measure_on_cpu(
+    candidates: Sequence[Candidate],
+    protocol: Protocol,
+    provenance: Provenance,
+    *,
+    timeout_s: float = 120.0,
+    keep: Callable[[Measurement], None] = lambda row: None,
+) -> list[Measurement]:
+    """Verify and count candidates of one shape on the CPU, as many at once as there are cores.
+
+    Returns rows without times; peers are skipped, since they need a GPU. `keep` gets each row as
+    soon as it is there, in order. Raises MissingTool when there is no C++ compiler.
+    """
+    ours = [candidate for candidate in candidates if candidate.kind is not Kind.COPY]
+
+    def one(candidate: Candidate) -> Measurement:
+        return _measure(candidate, protocol, provenance, timeout_s)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(_kept(pool.map(one, ours), keep))
+
+
+def _kept(
+    rows: Iterator[Measurement], keep: Callable[[Measurement], None]
+) -> Iterator[Measurement]:
+    for row in rows:
+        keep(row)
+        yield row
+
+
+def _measure(
+    candidate: Candidate, protocol: Protocol, provenance: Provenance, timeout_s: float
+) -> Measurement:
+    row = replace(blank(candidate, protocol, provenance), remark=NOT_TIMED, l2="", flags="")
+    if row.outcome is not Outcome.OK:
+        return row
+    if not isinstance(candidate.source, Source):
+        return replace(row, outcome=Outcome.SKIPPED, reason="peers need a GPU")
+    try:
+        return _counted(candidate, _verified(candidate, row, timeout_s))
+    except MissingTool:
+        raise
+    except KgenError as error:
+        outcome = Outcome.FAILED if isinstance(error, CheckFailed) else Outcome.REFUSED
+        return replace(row, outcome=outcome, reason=str(error))
+
+
+def _verified(candidate: Candidate, row: Measurement, timeout_s: float) -> Measurement:
+    assert isinstance(candidate.source, Source) and candidate.plan
+    x = mixed_rows(ALL_INPUTS, row.rows, row.cols)
+    y = cpu.run(candidate.source, candidate.plan, x, timeout_s=timeout_s)
+    verdict = judge(y, x, candidate.serial_additions)
+    return replace(
+        row,
+        outcome=Outcome.OK if verdict.ok else Outcome.WRONG,
+        reason=verdict.reason,
+        max_abs_error=_finite(verdict.max_abs_error),
+        max_rel_error=_finite(verdict.max_rel_error),
+    )
+
+
+def _counted(candidate: Candidate, row: Measurement) -> Measurement:
+    if row.outcome is not Outcome.OK or candidate.is_host or row.rows * row.cols > MAX_COUNTED:
+        return row
+    assert isinstance(candidate.source, Source) and candidate.plan
+    x = make(row.input_name, row.rows, row.cols, row.seed or 0)
+    total = functools.reduce(operator.add, cpu.observe(candidate.source, candidate.plan, x).counts)
+    return replace(
+        row,
+        global_loads=total.global_loads,
+        global_stores=total.global_stores,
+        global_sectors=total.global_sectors_loaded + total.global_sectors_stored,
+        shared_accesses=total.shared_loads + total.shared_stores,
+        exponentials=total.exponentials,
+        shuffles=total.shuffles,
+        barriers=total.barriers,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

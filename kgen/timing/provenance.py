@@ -1,0 +1,66 @@
+"""Where, when and with what a run measures."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kgen import __version__
+from kgen.cpu.compiler import describe_cxx, find_cxx
+from kgen.errors import UsageError
+from kgen.execute import PLACES
+from kgen.gpu import device_info
+from kgen.gpu.nvml import device_uuid
+from kgen.sources.render import template_hash
+from kgen.store.measurement import Provenance
+from kgen.toolchain import find_nvcc
+
+
+def this_run(on: str = "gpu") -> Provenance:
+    """Describe a run that begins now, on the GPU or the CPU.
+
+    Raises MissingTool without a GPU or nvcc, or on the CPU without a C++ compiler; UsageError for
+    another place.
+    """
+    if on not in PLACES:
+        raise UsageError(f"on={on!r}: kernels run on {' or '.join(PLACES)}")
+    now = datetime.now(UTC)
+    device = _gpu() if on == "gpu" else _cpu()
+    return Provenance(
+        run=f"{now:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}",
+        measured_at=now.isoformat(timespec="seconds"),
+        **device,
+        kgen=__version__,
+        templates=template_hash(),
+        commit=checkout_commit(),
+    )
+
+
+def _gpu() -> dict[str, str]:
+    gpu = device_info()
+    return {
+        "device": gpu.name,
+        "device_uuid": device_uuid(),
+        "arch": gpu.arch,
+        "driver": gpu.driver,
+        "toolchain": f"nvcc {find_nvcc().version}",
+    }
+
+
+def _cpu() -> dict[str, str]:
+    return {"device": "cpu", "arch": platform.machine(), "toolchain": describe_cxx(find_cxx())}
+
+
+def checkout_commit() -> str:
+    """Return the commit of the checkout that kgen runs from: $KGEN_COMMIT, git's, or nothing."""
+    if named := os.environ.get("KGEN_COMMIT"):
+        return named
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""

@@ -1,0 +1,168 @@
+"""The GPU as a benchmark uses it: verified runs, and samplers over the buffers of the benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from kgen import gpu
+from kgen.errors import CheckFailed
+from kgen.gpu.call import Kernels
+from kgen.gpu.device import device_info
+from kgen.gpu.device import gpu as the_gpu
+from kgen.gpu.memory import Buffer, DeviceMatrix, Matrix, fetch
+from kgen.gpu.rotation import Issue, LaunchSampler, ReplaySampler, Rotation, Sample
+from kgen.timing.candidates import Candidate
+from kgen.timing.peers import Peer
+from kgen.timing.protocol import L2, L2_MULTIPLE, Protocol
+from kgen.toolchain import Binary
+
+PROBE_CALLS = 16
+Bind = Callable[[DeviceMatrix, DeviceMatrix], Issue]
+
+
+class Timed:
+    """A candidate bound to the benchmark's buffers."""
+
+    def __init__(self, stage: Stage, candidate: Candidate) -> None:
+        self.stage = stage
+        bind = stage.binder(candidate)
+        self.issues = [bind(x, y) for x, y in stage.rotation.pairs]
+        self.sampler = stage.sampler(self.issues)
+
+    @property
+    def calls(self) -> int:
+        """Calls of a sample."""
+        return self.sampler.calls
+
+    @property
+    def remark(self) -> str:
+        """What a reader should know of the buffers."""
+        return self.stage.remark
+
+    def sample(self) -> Sample:
+        """Take one sample."""
+        with self.stage.active("its timed launches"):
+            return self.sampler.sample()
+
+    def free(self) -> None:
+        """Give back what is this candidate's alone."""
+        with self.stage.active("freeing it"):
+            self.sampler.free()
+            self.issues.clear()
+
+    def outputs(self) -> list[Matrix]:
+        """Return what the first and the last pair of poisoned buffers get."""
+        with self.stage.active("its verified launches"):
+            self.stage.rotation.poison()
+            results = [issue() for issue in (self.issues[0], self.issues[-1])]
+            self.stage.rotation.stream.synchronize()
+            return [fetch(self.stage.gpu.driver, result) for result in results]
+
+
+class Stage:
+    """The GPU with the buffers of one shape; made in the process that uses it."""
+
+    def __init__(self, x: Matrix, protocol: Protocol) -> None:
+        self.gpu, self.protocol = the_gpu(), protocol
+        count = protocol.pairs(x.nbytes, device_info().l2_bytes)
+        with self.active("filling the buffers"):
+            self.rotation = Rotation(self.gpu, x, count)
+
+    @property
+    def remark(self) -> str:
+        """Return a warning where the buffers are too small for what the protocol promises."""
+        l2_bytes = device_info().l2_bytes
+        if self.protocol.l2 is L2.COLD and self.rotation.nbytes < L2_MULTIPLE * l2_bytes:
+            return f"not cold: {self.rotation.nbytes >> 10} KiB of buffers stay in the L2"
+        return ""
+
+    @contextmanager
+    def active(self, culprit: str) -> Iterator[None]:
+        """Make the context current and blame its errors on the culprit."""
+        with self.gpu.active(), self.gpu.blaming(culprit):
+            yield
+
+    def run(self, candidate: Candidate, x: Matrix) -> Matrix:
+        """Return the candidate's output for a matrix, from buffers with guards around them."""
+        if candidate.source and candidate.plan:
+            binary = self._binary(candidate)
+            return gpu.run(candidate.source, candidate.plan, x, binary=binary)
+        guard = 4096
+        with self.active(candidate.name):
+            shape = (x.shape[0], x.shape[1])
+            source, y = (
+                DeviceMatrix(Buffer(self.gpu.driver, x.nbytes, guard), shape) for _ in range(2)
+            )
+            source.fill(x)
+            result = self.binder(candidate)(source, y)()
+            self.rotation.stream.synchronize()
+            if damage := y.buffer.damage():
+                raise CheckFailed(f"{candidate.name} wrote to {damage} y")
+            return fetch(self.gpu.driver, result)
+
+    def load(self, candidate: Candidate) -> Timed:
+        """Bind a candidate to the buffers and make it ready for samples."""
+        with self.active(f"preparing {candidate.name}"):
+            return Timed(self, candidate)
+
+    def binder(self, candidate: Candidate) -> Bind:
+        """Return the function that binds the candidate to a pair of buffers."""
+        if candidate.peer:
+            return self._peer_binder(candidate.peer)
+        return self._kernel_binder(candidate) if candidate.source else self._copy
+
+    def _kernel_binder(self, candidate: Candidate) -> Bind:
+        assert candidate.plan
+        kernels = Kernels(self.gpu, self._binary(candidate), candidate.plan)
+        workspace = Buffer(self.gpu.driver, candidate.plan.workspace_bytes, 0)
+
+        def bind(x: DeviceMatrix, y: DeviceMatrix) -> Issue:
+            addresses = {"x": x.address, "y": y.address, "workspace": workspace.address}
+            steps = kernels.bind(addresses, self.rotation.stream)
+
+            def issue(owned: Buffer = workspace) -> object:  # which lives as long as the call
+                for step in steps:
+                    step.issue()
+                return y
+
+            return issue
+
+        return bind
+
+    def _binary(self, candidate: Candidate) -> Binary:
+        assert isinstance(candidate.binary, Binary), "a kernel is compiled before it is measured"
+        return candidate.binary
+
+    def _copy(self, x: DeviceMatrix, y: DeviceMatrix) -> Issue:
+        driver, stream = self.gpu.driver, self.rotation.stream
+
+        def issue() -> object:
+            driver.memcpy_dtod_async(y.address, x.address, x.buffer.nbytes, stream)
+            return y
+
+        return issue
+
+    def _peer_binder(self, peer: Peer) -> Bind:
+        bind, stream = peer.load(), self.rotation.stream.handle
+        return lambda x, y: bind(x, y, stream)
+
+    def sampler(self, issues: list[Issue]) -> ReplaySampler | LaunchSampler:
+        """Return a sampler whose samples take about as long as the protocol says."""
+        stream, pairs = self.rotation.stream, len(issues)
+        if not self.protocol.graphs:
+            plain = LaunchSampler(
+                self.gpu, stream, issues, self.protocol.calls_per_sample(1, pairs)
+            )
+            for _ in range(self.protocol.warmup):
+                plain.issue_one()
+            return plain
+        for issue in issues[:1]:  # a library may set itself up in its first call
+            issue()
+        # So many calls that what a replay costs by itself is a small part of its time.
+        probe = ReplaySampler(self.gpu, stream, issues, pairs * max(1, PROBE_CALLS // pairs))
+        calls = self.protocol.calls_per_sample(probe.sample().us, pairs)
+        if calls == probe.calls:
+            return probe
+        probe.free()
+        return ReplaySampler(self.gpu, stream, issues, calls)

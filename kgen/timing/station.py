@@ -1,0 +1,193 @@
+"""The process that a benchmark's kernels run in: verifies candidates and takes samples of them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol as Interface
+
+import numpy as np
+
+from kgen.evidence.check import mixed_rows
+from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
+from kgen.evidence.reference import Reference, Verdict
+from kgen.gpu.nvml import Sensors, sensors
+from kgen.gpu.rotation import Sample
+from kgen.store.measurement import Kind
+from kgen.timing.candidates import Candidate
+from kgen.timing.protocol import Protocol
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Ask for a candidate to be verified and made ready."""
+
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
+class Take:
+    """Ask for a sample of a candidate; the answer is a `Sample`."""
+
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Ask for what a candidate has loaded to be given back; a later sample loads it again."""
+
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
+class Sense:
+    """Ask for the GPU's sensors; the answer is `Sensors`."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What verifying found; `reason` is empty if the output is right."""
+
+    reason: str
+    max_abs_error: float | None
+    max_rel_error: float | None
+    calls_per_sample: int | None = None
+    remark: str = ""
+
+
+class TimedCandidate(Interface):
+    """A candidate that samples can be taken of."""
+
+    @property
+    def calls(self) -> int: ...
+    @property
+    def remark(self) -> str: ...
+    def sample(self) -> Sample: ...
+    def outputs(self) -> list[Matrix]: ...
+    def free(self) -> None: ...
+
+
+class Device(Interface):
+    """Where candidates run: `kgen.timing.stage.Stage`, or what stands for it in a test."""
+
+    def run(self, candidate: Candidate, x: Matrix) -> Matrix: ...
+    def load(self, candidate: Candidate) -> TimedCandidate: ...
+
+
+MakeDevice = Callable[[Matrix, Protocol], Device]
+
+
+def open_stage(x: Matrix, protocol: Protocol) -> Device:
+    """Return the GPU of this process with buffers for `x`. Raises MissingTool without one."""
+    from kgen.timing.stage import Stage
+
+    return Stage(x, protocol)
+
+
+class Station:
+    """Answers commands about candidates on rows x cols matrices; picklable until its first.
+
+    A candidate is verified on rows of every kind of input in guarded buffers, and on the
+    benchmark's own input in the buffers that are timed; only then are samples taken of it.
+    """
+
+    def __init__(
+        self, rows: int, cols: int, protocol: Protocol, open_device: MakeDevice = open_stage
+    ) -> None:
+        self.rows, self.cols, self.protocol = rows, cols, protocol
+        self.open_device = open_device
+        self.loaded: dict[str, TimedCandidate] = {}
+
+    @functools.cached_property
+    def timed_input(self) -> Reference:
+        """The benchmark's input, and what its softmax is."""
+        return Reference(make(self.protocol.input_name, self.rows, self.cols, self.protocol.seed))
+
+    @functools.cached_property
+    def mixed_input(self) -> Reference:
+        """Rows of every kind of input in turn, and what their softmax is."""
+        return Reference(mixed_rows(ALL_INPUTS, self.rows, self.cols))
+
+    @functools.cached_property
+    def device(self) -> Device:
+        """The device with the benchmark's buffers."""
+        return self.open_device(self.timed_input.x, self.protocol)
+
+    def __call__(
+        self, command: Prepare | Take | Drop | Sense
+    ) -> Prepared | Sample | Sensors | None:
+        """Answer a command. Raises the KgenError that running the candidate raises."""
+        if isinstance(command, Sense):
+            return sensors()
+        if isinstance(command, Take):
+            return self._load(command.candidate).sample()
+        if isinstance(command, Drop):
+            if timed := self.loaded.pop(command.candidate.name, None):
+                timed.free()
+            return None
+        return self._prepare(command.candidate)
+
+    def _load(self, candidate: Candidate) -> TimedCandidate:
+        if candidate.name not in self.loaded:
+            timed = _HostTimed(candidate, self.timed_input.x) if candidate.is_host else None
+            self.loaded[candidate.name] = timed or self.device.load(candidate)
+        return self.loaded[candidate.name]
+
+    def _prepare(self, candidate: Candidate) -> Prepared:
+        verdict = Verdict(ok=True)
+        if not candidate.is_host:
+            y = self.device.run(candidate, self.mixed_input.x)
+            verdict = _judge(candidate, y, self.mixed_input)
+        if verdict.ok:
+            timed = self._load(candidate)
+            for y in timed.outputs():
+                verdict = _worse(verdict, _judge(candidate, y, self.timed_input))
+        errors = _finite(verdict.max_abs_error), _finite(verdict.max_rel_error)
+        if not verdict.ok:
+            return Prepared(verdict.reason, *errors)
+        return Prepared("", *errors, timed.calls, timed.remark)
+
+
+class _HostTimed:
+    """A version for the host, timed by the host's clock."""
+
+    calls = 1
+    remark = "on the host"
+
+    def __init__(self, candidate: Candidate, x: Matrix) -> None:
+        self.candidate, self.x = candidate, x
+
+    def _run(self) -> tuple[Matrix, float]:
+        from kgen.cpu.host import time_host
+        from kgen.sources.source import Source
+
+        assert isinstance(self.candidate.source, Source) and self.candidate.plan
+        return time_host(self.candidate.source, self.candidate.plan, self.x)
+
+    def sample(self) -> Sample:
+        return Sample(self._run()[1], 0.0)
+
+    def outputs(self) -> list[Matrix]:
+        return [self._run()[0]]
+
+    def free(self) -> None:
+        pass
+
+
+def _judge(candidate: Candidate, y: Matrix, reference: Reference) -> Verdict:
+    if candidate.kind is Kind.COPY:
+        same = np.array_equal(y.view(np.uint8), reference.x.view(np.uint8))
+        return Verdict(ok=same, reason="" if same else "the copy differs from what it copies")
+    return reference.judge(y, candidate.serial_additions)
+
+
+def _worse(first: Verdict, second: Verdict) -> Verdict:
+    if not first.ok or not second.ok:
+        return first if not first.ok else second
+    return max(first, second, key=lambda verdict: verdict.max_rel_error)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
