@@ -16,6 +16,7 @@ from kgen.cli import (
     prove,
     reproduce,
     results,
+    sweep,
 )
 
 app = typer.Typer(
@@ -42,6 +43,7 @@ app.command("profile")(profile.profile)
 app.command("mutate")(mutate.mutate)
 app.command("bench")(bench.bench)
 app.command("reproduce")(reproduce.reproduce)
+app.command("sweep")(sweep.sweep)
 app.command("results")(results.results)
 app.command("doctor")(explore.doctor)
 

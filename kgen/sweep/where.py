@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-import simpleeval  # type: ignore[import-untyped]
+import simpleeval
 
 from kgen.errors import UsageError
 from kgen.specs.spec import format_value
