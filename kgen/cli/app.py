@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kgen.cli import bench, explore, make, mutate, observe, prove, results
+from kgen.cli import bench, explore, make, mutate, observe, prove, results, tune
 
 app = typer.Typer(
     name="kgen",
@@ -31,6 +31,7 @@ app.command("count")(observe.count)
 app.command("mutate")(mutate.mutate)
 app.command("bench")(bench.bench)
 app.command("results")(results.results)
+app.command("tune")(tune.tune)
 app.command("doctor")(explore.doctor)
 
 
