@@ -17,6 +17,7 @@ from kgen.cli import (
     reproduce,
     results,
     sweep,
+    tune,
 )
 
 app = typer.Typer(
@@ -45,6 +46,7 @@ app.command("bench")(bench.bench)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sweep")(sweep.sweep)
 app.command("results")(results.results)
+app.command("tune")(tune.tune)
 app.command("doctor")(explore.doctor)
 
 
