@@ -74,7 +74,7 @@ def sweep(
             f"nothing is left of {planned.combinations} combinations: {_why(planned)}"
         )
     measured, interrupted = _run(planned, how, db, scheduler, local_workers)
-    _tell(measured, how, out, json)
+    _tell(planned, measured, out, json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -222,18 +222,19 @@ def _run(
     return done + progress.rows, False
 
 
-def _tell(measured: list[Measurement], how: How, out: Path | None, json: bool) -> None:
-    from kgen.cli.answer_tables import print_answer
+def _tell(planned: Plan, measured: list[Measurement], out: Path | None, json: bool) -> None:
+    """Print what the rows say. Raises CheckFailed when nothing valid is left."""
+    from kgen.cli.answer_tables import as_objects, print_answer
     from kgen.sweep.answer import answer
 
     if out:
         from kgen.store.export import write_json
 
         write_json(out, measured)
-    found = answer(measured)
+    found = answer(measured, planned.refused)
     if json:
-        print_json(found.as_object())
+        print_json(as_objects(found))
     else:
         print_answer(found)
-    if found.reason:
-        raise CheckFailed(found.reason)
+    if found.why_empty:
+        raise CheckFailed(found.why_empty)

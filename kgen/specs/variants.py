@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, get_type_hints
 
@@ -195,13 +196,14 @@ def _without_use(spec: Spec) -> dict[str, Any]:
     return moves
 
 
-def spelling(spec: Spec) -> str:
-    """Write a spec as the shortest variant that reads back as the same spec."""
+def spelling(spec: Spec, named: Collection[str] = ()) -> str:
+    """Write a spec as the shortest variant that names some axes and reads back as the same spec."""
     base = find_version(spec.version).spec
-    changes = {axis: new for axis, (_, new) in differences(base, spec).items()}
+    different = differences(base, spec)
+    changes = {axis: getattr(spec, axis) for axis in AXES if axis in different or axis in named}
     # An axis that would follow the others away from its value in the version is named too.
     changes |= {axis: new for axis, (_, new) in differences(apply(base, changes), spec).items()}
-    for axis in [axis for axis in changes if axis not in STAYING_AXES]:
+    for axis in [axis for axis in changes if axis not in STAYING_AXES and axis not in named]:
         shorter = {name: value for name, value in changes.items() if name != axis}
         if vars(apply(base, shorter)) == vars(spec):
             changes = shorter

@@ -20,16 +20,20 @@ MAX_POINTS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One kernel on one shape. `auto` items in `spec` stand for what the row needs."""
+    """One kernel on one shape. `auto` items in `spec` stand for what the row needs.
+
+    `named` are the axes that its variant or the sweep set.
+    """
 
     spec: Spec
     rows: int
     cols: int
+    named: frozenset[str] = frozenset()
 
     @property
     def variant(self) -> str:
-        """The kernel as a user types it."""
-        return spelling(self.spec)
+        """The kernel as a user types it, every axis that was set included."""
+        return spelling(self.spec, self.named)
 
     @property
     def resolved(self) -> Spec:
@@ -123,7 +127,7 @@ class _Walk:
                 self.made.refused[name_of(check)] += 1
                 break
             else:
-                self._keep_once(Point(spec, rows, cols))
+                self._keep_once(Point(spec, rows, cols, self.named))
 
     def _keep_once(self, point: Point) -> None:
         made = self.made

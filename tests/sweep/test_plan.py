@@ -68,8 +68,10 @@ def test_the_plan_is_what_asking_one_by_one_gives(space: Space) -> None:
 
 
 def test_points_know_their_kernel_and_their_name() -> None:
-    (point,) = plan(Space.make(["v7"], [8], [8192], {"threads": [512]})).points
-    assert point.variant == "v7:threads=512"
+    (point,) = plan(Space.make(["v7"], [8], [8192], {"threads": [512], "vec": [4]})).points
+    assert (
+        point.variant == "v7:vec=4,threads=512"
+    )  # what was swept is named, as in the version or not
     assert point.spec.items_per_thread is None and point.resolved.items_per_thread == 4
     assert (point.rows, point.cols) == (8, 8192)
 
@@ -83,8 +85,8 @@ def test_the_same_kernel_stays_once_and_is_named_as_it_was_first() -> None:
 def test_auto_items_are_the_same_as_their_number_where_they_are() -> None:
     made = plan(Space.make(["v7"], [8], [4096, 8192], {"items": ["auto", 4, 8]}))
     assert [(point.variant, point.cols) for point in made.points] == [
-        ("v7", 4096),
-        ("v7", 8192),
+        ("v7:items=auto", 4096),
+        ("v7:items=auto", 8192),
         ("v7:items=8", 4096),
     ]
     assert made.merged == 2
