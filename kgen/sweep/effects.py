@@ -94,18 +94,25 @@ def effects(rows: Iterable[Measurement]) -> list[Effect]:
 
 
 def _effect(axis: str, varied: Sequence[str], tried: Sequence[_Tried], best: _Tried) -> Effect:
-    free: Free = (axis,)
-    values = _values(free, tried)
-    if not values[0].pairs:
-        together = [((axis, other), _values((axis, other), tried)) for other in varied]
-        free, values = max(together, key=lambda entry: sum(value.pairs for value in entry[1]))
+    free = _free(axis, varied, tried)
     return Effect(
         short_name(axis),
-        values,
+        _values(free, tried),
         format_value(best.axes[axis]),
         tuple(_alternatives(free, tried, best)),
-        short_name(free[1]) if values[0].pairs else "",
+        "".join(map(short_name, free[1:])),
     )
+
+
+def _free(axis: str, varied: Sequence[str], tried: Sequence[_Tried]) -> Free:
+    """Return the axis, with the one that makes most pairs beside it if it makes none alone."""
+
+    def pairs(free: Free) -> int:
+        return sum(value.pairs for value in _values(free, tried))
+
+    if pairs((axis,)):
+        return (axis,)
+    return max([(axis,), *((axis, other) for other in varied if other != axis)], key=pairs)
 
 
 def _values(free: Free, tried: Sequence[_Tried]) -> tuple[Value, ...]:

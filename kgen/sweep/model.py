@@ -163,13 +163,16 @@ class _Launch:
 
     def _again(self) -> _Place:
         """Return where a later scan finds the row: the nearest cache that holds all such rows."""
-        row_bytes = FLOAT_BYTES * self.row.cols
-        sm_bytes = self._blocks_per_sm() * self.spec.rows_per_block * row_bytes
-        if sm_bytes <= self.gpu.l1_bytes:
-            return _Place(self.gpu.l1_gb_per_s, self.gpu.l1_cycles)
-        if min(sm_bytes * self.gpu.multiprocessors, self.row.rows * row_bytes) <= self.gpu.l2_bytes:
-            return _Place(self.gpu.l2_gb_per_s, self.gpu.l2_cycles)
-        return _Place(self.gpu.dram_gb_per_s, self.gpu.dram_cycles)
+        gpu, row_bytes = self.gpu, FLOAT_BYTES * self.row.cols
+        rows_per_sm = self._blocks_per_sm() * self.spec.rows_per_block
+        rows = min(self.row.rows, rows_per_sm * gpu.multiprocessors)
+        if self.spec.row_map is RowMap.GRID:  # the scans are launches, each of which goes over all
+            rows = self.row.rows
+        elif rows_per_sm * row_bytes <= gpu.l1_bytes:
+            return _Place(gpu.l1_gb_per_s, gpu.l1_cycles)
+        if rows * row_bytes <= gpu.l2_bytes:
+            return _Place(gpu.l2_gb_per_s, gpu.l2_cycles)
+        return _Place(gpu.dram_gb_per_s, gpu.dram_cycles)
 
     def _memory_us(self) -> float:
         moved = SECTOR_BYTES * self.counts["global_sectors"]

@@ -1,8 +1,8 @@
 """The tuned table: for each shape on each GPU the fastest variant that was measured, as JSON.
 
-An entry is the winner of one shape, and is found for every shape of its class: rows and cols between
-the same powers of two (1024 to 2047 are one class). A shape that was measured is answered with its
-own winner, another one with that of the nearest of its class (cols first) which can run on it.
+An entry is the winner of one shape, and is found for every shape of its class: rows and cols
+between the same powers of two (1024 to 2047 are one class). A shape that was measured is answered
+with its own winner, another one with that of the nearest of its class (cols first) that can run.
 An entry holds for one device, dtype and hash of the kernels' templates; the architecture, the
 toolchain and the protocol are facts beside it.
 """
