@@ -13,6 +13,7 @@ a message, an error or a hang is blamed on the source that it belongs to.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import tempfile
@@ -25,7 +26,7 @@ from kgen.cachedir import cache_dir
 from kgen.errors import CompileFailed
 from kgen.files import write_atomically
 from kgen.toolchain.binary import Binary
-from kgen.toolchain.cache import digest
+from kgen.toolchain.cache import digest, digest_of_files
 from kgen.toolchain.machine_code import stands_alone
 from kgen.toolchain.nvcc import Job, compile_alone, kernels_of, make_folder, prepare, run_nvcc
 from kgen.toolchain.options import CompileOptions
@@ -58,8 +59,9 @@ def compile_many(
     jobs = [prepare(source, arch, options) for source in sources]
     done: dict[str, Result] = {}
     missing: dict[str, Job] = {}
+    digest_files = functools.cache(digest_of_files)
     for job in jobs:
-        if binary := job.entry.load(arch):
+        if binary := job.entry.load(arch, digest_files):
             done[job.entry.key] = binary
         else:
             missing[job.entry.key] = job
@@ -142,5 +144,11 @@ def _compile_together(batch: list[Job]) -> list[Binary]:
 def _unit(sources: list[Compilable]) -> str:
     parts = _INCLUDE.findall(sources[0].text)
     for number, source in enumerate(sources):
-        parts.append(f"namespace source_{number} {{\n{_INCLUDE.sub('', source.text)}\n}}\n")
+        text = _INCLUDE.sub("", source.text)
+        parts.append(f"namespace source_{number} {{\n{text}\nstruct end_of_source;\n}}\n")
+    # These are not found where braces or a comment reach from one source into the next.
+    parts += [
+        f"using end_{number} = ::source_{number}::end_of_source;\n"
+        for number in range(len(sources))
+    ]
     return "".join(parts)

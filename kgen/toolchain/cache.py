@@ -11,13 +11,24 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from kgen.files import write_atomically
 from kgen.toolchain.binary import Binary, KernelResources
+
+
+def digest(texts: Iterable[str], data: bytes = b"") -> str:
+    """Return the SHA-256 of a sequence of texts, told apart from any other sequence, and data."""
+    return hashlib.sha256(json.dumps(list(texts)).encode() + data).hexdigest()
+
+
+def digest_of_files(paths: Iterable[str]) -> str:
+    """Return one SHA-256 of the files' contents in the given order; raises OSError."""
+    contents = (hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths)
+    return digest(contents)
 
 
 @dataclass(frozen=True)
@@ -38,8 +49,14 @@ class Entry:
         """The path of the cubin of a source that is compiled by itself."""
         return self.folder / f"{self.stem}.cubin"
 
-    def load(self, arch: str) -> Binary | None:
-        """Return the binary, or None if it is absent, damaged, foreign or older than a header."""
+    def load(
+        self, arch: str, digest_files: Callable[[tuple[str, ...]], str] = digest_of_files
+    ) -> Binary | None:
+        """Return the binary, or None if it is absent, damaged, foreign or older than a header.
+
+        Who loads many entries may give a `digest_of_files` that remembers: all of them were
+        compiled with the same dozens of headers.
+        """
         try:
             record = json.loads((self.folder / "entry.json").read_text(encoding="utf-8"))
             content = record["content"]
@@ -47,7 +64,7 @@ class Entry:
             image = path.read_bytes()
             if record["digest"] != self._digest(content, image):
                 return None
-            if content["headers_digest"] != digest_of_files(content["headers"]):
+            if content["headers_digest"] != digest_files(tuple(content["headers"])):
                 return None
         except (OSError, ValueError, LookupError, TypeError):
             return None
@@ -74,14 +91,3 @@ class Entry:
 def _one_object(image: bytes) -> bytes:
     """Return the same object for equal images, so that a shared cubin is in memory once."""
     return image
-
-
-def digest(texts: Iterable[str], data: bytes = b"") -> str:
-    """Return the SHA-256 of a sequence of texts, told apart from any other sequence, and data."""
-    return hashlib.sha256(json.dumps(list(texts)).encode() + data).hexdigest()
-
-
-def digest_of_files(paths: Iterable[str]) -> str:
-    """Return one SHA-256 of the files' contents in the given order; raises OSError."""
-    contents = (hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths)
-    return digest(contents)

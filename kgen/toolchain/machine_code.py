@@ -16,7 +16,7 @@ _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _WITHOUT_CONTENT = 8  # the type of sections that have a size and no bytes
 _OF_MODULE = re.compile(r"(\.rela?)?\.nv\.(constant\d+|global|global\.init)")
-_RELOCATIONS = re.compile(r"\.rela?\.text\..+")
+_RELOCATIONS = re.compile(r"\.rela?\.(text|nv\.constant\d+)\..+")
 
 
 def machine_code_digest(binary: Binary, kernel: str) -> str:
@@ -43,8 +43,8 @@ def machine_code_digest(binary: Binary, kernel: str) -> str:
 def stands_alone(image: bytes) -> bool:
     """Return whether every kernel of a cubin is the same in any other module.
 
-    It is not where code refers to device variables, to string literals or to functions that were
-    not inlined: their addresses depend on what else is in the module.
+    It is not where code refers to device variables or string literals: where their addresses are
+    found depends on what else is in the module.
     """
     return not any(
         _OF_MODULE.fullmatch(name) or (content and _RELOCATIONS.fullmatch(name))
