@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from liger_kernel.ops import LigerSoftmaxFunction
+from liger_kernel.ops.softmax import LigerSoftmaxFunction
 
 from kgen.errors import UsageError
 from kgen.timing.peers import DeviceMatrix
