@@ -7,6 +7,7 @@ import resource
 import shutil
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -104,6 +105,14 @@ def test_a_database_of_another_program_is_refused_and_left(path: Path) -> None:
     assert path.read_bytes() == content
 
 
+def test_a_store_for_reading_takes_no_rows(path: Path) -> None:
+    open_store(path).close()
+    with open_store(path, read_only=True) as store:
+        with pytest.raises(UsageError, match="cannot be written"):
+            store.add(PLAIN)
+        assert store.select() == []
+
+
 def test_an_empty_file_is_filled_but_not_read(path: Path) -> None:
     path.touch()
     with pytest.raises(UsageError, match="is an empty database"):
@@ -138,8 +147,14 @@ def test_a_place_that_cannot_hold_a_database(tmp_path: Path, place: str, sentenc
     assert f"{tmp_path / place}{sentence}" in str(refusal.value)
 
 
-@pytest.mark.parametrize("offset", [40, 100, 4096, 16384])
-def test_a_damaged_file_is_told(path: Path, offset: int) -> None:
+@pytest.mark.parametrize(
+    ("offset", "sentence"),
+    [
+        (100, "is damaged (database disk image is malformed); move it away"),
+        (16384, "is damaged (database disk image is malformed); move it away"),
+    ],
+)
+def test_a_damaged_file_is_told(path: Path, offset: int, sentence: str) -> None:
     with open_store(path) as store:
         for _ in range(20):
             store.add(row(reason="x" * 1000))
@@ -148,7 +163,7 @@ def test_a_damaged_file_is_told(path: Path, offset: int) -> None:
     path.write_bytes(content)
     with pytest.raises(UsageError) as refusal, open_store(path, read_only=True) as store:
         store.select()
-    assert str(path) in str(refusal.value)
+    assert f"{path} {sentence}" in str(refusal.value)
 
 
 def test_text_that_is_none_is_damage(path: Path) -> None:
@@ -210,6 +225,15 @@ def test_another_process_makes_the_file_at_any_moment(
     with open_store(path) as store:
         store.add(FULL)
         assert store.select() == [FULL]
+
+
+def test_a_new_file_that_another_process_soon_releases(path: Path) -> None:
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    threading.Timer(0.2, holder.rollback).start()
+    with open_store(path) as store:
+        store.add(PLAIN)
+        assert store.select() == [PLAIN]
 
 
 @contextmanager
