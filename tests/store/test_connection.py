@@ -6,6 +6,8 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -135,7 +137,10 @@ def test_a_missing_file_is_not_made_by_reading(path: Path) -> None:
         ("pipe", " is not a file; name a file for the database"),
         ("file/results.sqlite", " cannot be opened: "),
         ("n" * 300, " cannot be opened: File name too long"),
-        ("/proc/results.sqlite", " cannot be opened: its folder may be missing or not writable"),
+        (
+            "/proc/results.sqlite",
+            " cannot be opened: it or its folder is missing, or not yours to use",
+        ),
         ("/proc/absent/results.sqlite", " cannot be opened: No such file or directory"),
     ],
 )
@@ -179,6 +184,17 @@ def test_a_closed_store_is_a_mistake_of_the_caller(path: Path) -> None:
     store.close()
     with pytest.raises(sqlite3.ProgrammingError):
         store.select()
+
+
+def test_opening_a_file_again_keeps_its_locks(path: Path) -> None:
+    with open_store(path) as store:
+        store._connection.execute("PRAGMA journal_mode = DELETE")
+        store._connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(UsageError, match="is locked"):
+            open_store(path, read_only=True, timeout_s=0)
+        program = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('PRAGMA user_version')"
+        other = subprocess.run([sys.executable, "-c", program, path], stderr=subprocess.PIPE)
+        assert b"database is locked" in other.stderr
 
 
 def test_a_locked_file_is_waited_for_then_told(path: Path) -> None:
@@ -310,7 +326,7 @@ def test_a_read_only_folder_is_read_and_not_added_to(folder: Path) -> None:
             assert store.select() == [FULL]
         with pytest.raises(UsageError, match="db cannot be written: it or its folder is read-only"):
             open_store(folder / "db")
-        with pytest.raises(UsageError, match="its folder may be missing or not writable"):
+        with pytest.raises(UsageError, match="it or its folder is missing, or not yours to use"):
             open_store(folder / "other")
 
 
