@@ -6,7 +6,7 @@ Kernels run in a worker process, so one that crashes or hangs costs its own row 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from typing import Protocol as Interface
@@ -77,6 +77,7 @@ class Bench:
         self.protocol, self.provenance, self.prepare_s = protocol, provenance, prepare_s
         self.worker: Worker[Any, Any] = Worker(Station(rows, cols, protocol, open_device))
         self.found: dict[str, Measurement] = {}
+        self.loaded: set[str] = set()
         self.stop_s = LEAST_STOP_S
 
     def close(self) -> None:
@@ -105,6 +106,7 @@ class Bench:
         outcome = self._ask(Prepare(candidate), self.prepare_s, candidate)
         if isinstance(outcome, KgenError):
             return _unmeasured(row, outcome)
+        self.loaded.add(candidate.name)
         return replace(
             row,
             outcome=Outcome.WRONG if outcome.reason else Outcome.OK,
@@ -127,31 +129,46 @@ class Bench:
             raise
         except CheckFailed as failure:
             self.worker.discard()  # its CUDA context may be lost
+            self.loaded.clear()
             return failure
 
     def time(self, candidates: Sequence[Candidate], baseline: str, record: Record) -> Taken:
-        """Take samples of candidates that were found right, and return their rows."""
+        """Take samples of candidates that were found right, and return the rows that have some.
+
+        A candidate that fails meanwhile is `record`'s, and among what was `found`.
+        """
         ready = {one.name: one for one in candidates}
         before = self._sensors()
         host_us: dict[str, float] = {}
 
         def take(name: str) -> float | None:
-            sample = self._ask(Take(ready[name]), self.stop_s)
+            sample = self._sample(ready[name])
             if isinstance(sample, KgenError):
                 self.found[name] = _unmeasured(self.found[name], sample)
+                record.finish(self.found[name])
                 return None
             host_us[name] = sample.host_us
             return float(sample.us)
 
         self._set_stop(take(baseline) if baseline in ready else None, baseline)
         keep = functools.partial(record.add_round, self.found)
-        taken = run_rounds(list(ready), self.protocol, take, keep)
-        sensed = Sensed(before, self._sensors())
-        rows = [self.found[name] for name in ready]
+        taken = run_rounds(self._right(ready), self.protocol, take, keep)
+        # Who interrupts does not wait for what may hang; and the worker's next answer is a sample.
+        sensed = Sensed(before, Sensors() if taken.interrupted else self._sensors())
+        rows = [self.found[name] for name in self._right(ready)]
         rows = summarized(rows, taken.samples, baseline, self.protocol, host_us, sensed)
         rows = [replace(row, is_complete=not taken.interrupted) for row in rows]
         self.found |= {row.variant: row for row in rows}
         return Taken(rows, taken.interrupted)
+
+    def _right(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if self.found[name].outcome is Outcome.OK]
+
+    def _sample(self, candidate: Candidate) -> Any:
+        """Return a sample, or the error; a new worker first makes the candidate ready again."""
+        loading_s = 0.0 if candidate.name in self.loaded else self.prepare_s
+        self.loaded.add(candidate.name)
+        return self._ask(Take(candidate), loading_s + self.stop_s, candidate)
 
     def _set_stop(self, us: float | None, baseline: str) -> None:
         """Set how long a sample may take, now that the baseline's first one is known."""
@@ -211,7 +228,8 @@ def measure(
     finally:
         bench.close()
     for row in taken.rows:
-        record.finish(row)
+        if row.samples_us:
+            record.finish(row)
     if taken.interrupted:
         raise KeyboardInterrupt
     return [bench.found[candidate.name] for candidate in candidates]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from kgen.store.journal import Journal, Unfinished
 from kgen.store.measurement import Measurement, Outcome
 from kgen.timing.protocol import Protocol
+from kgen.timing.rounds import of_whole_rounds
 from kgen.timing.summary import Sensed, summarized
 
 
@@ -25,20 +26,16 @@ def finish_killed_runs(journal: Journal) -> None:
 
 def _finished(group: Sequence[Unfinished]) -> list[Measurement]:
     """Return the rows of a run's shape, from the rounds that all of its candidates had."""
-    rounds = min(len(left.samples_us) for left in group)
-    if not rounds:
-        reason = "the run was killed before the first round of samples was complete"
-        return [
-            replace(left.row, outcome=Outcome.FAILED, reason=reason, is_complete=False)
-            for left in group
-        ]
-    samples = {left.row.variant: left.samples_us[:rounds] for left in group}
-    protocol = Protocol.from_json(group[0].row.protocol)
     rows = [left.row for left in group]
+    protocol = Protocol.from_json(rows[0].protocol)
+    samples = of_whole_rounds({left.row.variant: left.samples_us for left in group}, protocol)
     summaries = summarized(rows, samples, rows[0].variant, protocol, {}, Sensed())
-    return [replace(row, is_complete=False, remark=_remark(row, rounds)) for row in summaries]
+    return [_told(replace(row, is_complete=False)) for row in summaries]
 
 
-def _remark(row: Measurement, rounds: int) -> str:
-    killed = f"the run was killed after {rounds} rounds"
-    return f"{row.remark}; {killed}" if row.remark else killed
+def _told(row: Measurement) -> Measurement:
+    if not row.samples_us:
+        reason = "the run was killed before the first round of samples was complete"
+        return replace(row, outcome=Outcome.FAILED, reason=reason)
+    killed = f"the run was killed after {len(row.samples_us)} rounds"
+    return replace(row, remark=f"{row.remark}; {killed}" if row.remark else killed)

@@ -67,8 +67,19 @@ def run_rounds(
     except KeyboardInterrupt:
         if not any(samples.values()):
             raise
-        return Rounds(samples, interrupted=True)
+        return Rounds(of_whole_rounds(samples, protocol), interrupted=True)
     return Rounds(samples)
+
+
+def of_whole_rounds(
+    samples: Mapping[str, Sequence[float]], protocol: Protocol
+) -> dict[str, list[float]]:
+    """Return the samples of the rounds that all candidates had.
+
+    Where these come one after the other, return the samples of those that got as far as the first.
+    """
+    had = (min if protocol.interleaved else max)(map(len, samples.values()), default=0)
+    return {name: list(taken[:had]) for name, taken in samples.items() if len(taken) >= had}
 
 
 def _take_round(
