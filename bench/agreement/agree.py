@@ -25,9 +25,9 @@ import jobs
 
 from kgen.evidence.check import check
 from kgen.evidence.inputs import make
-from kgen.evidence.results import this_machine
 from kgen.execute import find_target, observe
 from kgen.files import write_atomically
+from kgen.timing.provenance import this_run
 
 LAUNCH = Path(__file__).parent / "launch.py"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -115,7 +115,7 @@ def _mutant(job: str, tool: str) -> dict[str, Any]:
 def main() -> None:
     """Ask, compare, write, and print a short table."""
     folder = Path(sys.argv[1])
-    machine = this_machine(commit=sys.argv[2] if len(sys.argv) > 2 else "")
+    machine = this_run(commit=sys.argv[2] if len(sys.argv) > 2 else None)
     result = {
         "machine": asdict(machine),
         "counts": counts(),
