@@ -9,8 +9,6 @@ Needs a GPU, PyCUDA, compute-sanitizer, ncu and GCC. Writes FOLDER/agreement.jso
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import subprocess
@@ -27,12 +25,12 @@ from kgen.evidence.check import check
 from kgen.evidence.inputs import make
 from kgen.execute import find_target, observe
 from kgen.files import write_atomically
+from kgen.profile import Job, profile_on_gpu
 from kgen.timing.provenance import this_run
 
 LAUNCH = Path(__file__).parent / "launch.py"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
-LOADS, STORES = (f"smsp__sass_inst_executed_op_global_{op}.sum" for op in ("ld", "st"))
 
 
 def under(tool: str, launched: list[str]) -> tuple[int, str]:
@@ -63,24 +61,19 @@ def clean() -> dict[str, Any]:
 
 def counts() -> list[dict[str, Any]]:
     """Return ncu's and kgen's warp-level global loads and stores side by side."""
-    launched = [f"{name}@{rows}x{cols}" for name, rows, cols in jobs.COUNTED]
-    command = ["ncu", "--csv", "--clock-control", "none", "--metrics", f"{LOADS},{STORES}"]
-    command += [sys.executable, str(LAUNCH), *launched]
-    said = subprocess.run(command, capture_output=True, text=True).stdout
-    table = [line for line in said.splitlines() if line.startswith('"')]
-    measured: dict[str, dict[str, int]] = {}
-    for row in csv.DictReader(io.StringIO("\n".join(table))):
-        value = int(row["Metric Value"].replace(",", ""))
-        measured.setdefault(row["ID"], {})[row["Metric Name"]] = value
+    asked = [Job(*counted) for counted in jobs.COUNTED]
+    profiles, _ = profile_on_gpu(asked)
     found = []
-    for (name, rows, cols), ncu in zip(jobs.COUNTED, measured.values(), strict=True):
-        own = observe(find_target(name), make("uniform", rows, cols)).counts[0]
+    for job, profile in zip(asked, profiles, strict=True):
+        x = make("uniform", job.rows, job.cols)
+        own = observe(find_target(job.variant), x).counts[0]
+        ncu = profile.values
         found.append(
             {
-                "variant": name,
-                "rows": rows,
-                "cols": cols,
-                "ncu": {"loads": ncu[LOADS], "stores": ncu[STORES]},
+                "variant": job.variant,
+                "rows": job.rows,
+                "cols": job.cols,
+                "ncu": {"loads": ncu["global_loads"], "stores": ncu["global_stores"]},
                 "kgen": {"loads": own.global_loads, "stores": own.global_stores},
             }
         )
@@ -115,7 +108,7 @@ def _mutant(job: str, tool: str) -> dict[str, Any]:
 def main() -> None:
     """Ask, compare, write, and print a short table."""
     folder = Path(sys.argv[1])
-    machine = this_run(commit=sys.argv[2] if len(sys.argv) > 2 else None)
+    machine = this_run(commit=sys.argv[2] if len(sys.argv) > 2 else "")
     result = {
         "machine": asdict(machine),
         "counts": counts(),

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kgen.cli import bench, explore, make, mutate, observe, prove, results
+from kgen.cli import bench, explore, make, mutate, observe, profile, prove, results
 
 app = typer.Typer(
     name="kgen",
@@ -28,6 +28,7 @@ app.command("export")(make.export)
 app.command("run")(prove.run)
 app.command("check")(prove.check)
 app.command("count")(observe.count)
+app.command("profile")(profile.profile)
 app.command("mutate")(mutate.mutate)
 app.command("bench")(bench.bench)
 app.command("results")(results.results)

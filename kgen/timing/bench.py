@@ -6,8 +6,8 @@ Kernels run in a worker process, so one that crashes or hangs costs its own row 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from typing import Protocol as Interface
 
@@ -18,8 +18,8 @@ from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate, copies, of_peers, of_targets
 from kgen.timing.peers import Peer
 from kgen.timing.protocol import Protocol
-from kgen.timing.rounds import run_rounds
-from kgen.timing.station import MakeDevice, Prepare, Sense, Station, Take, open_stage
+from kgen.timing.rounds import Rounds, run_rounds
+from kgen.timing.station import Drop, MakeDevice, Prepare, Sense, Station, Take, open_stage
 from kgen.timing.summary import Sensed, blank, summarized
 from kgen.timing.worker import Worker
 from kgen.toolchain import Binary, compile_many
@@ -50,16 +50,10 @@ class NoRecord:
         """Do nothing."""
 
 
-@dataclass(frozen=True)
-class Taken:
-    """Rows with their samples; `interrupted` if a person ended the rounds."""
-
-    rows: list[Measurement]
-    interrupted: bool
-
-
 class Bench:
-    """One run on one shape. `prepare` candidates, then `time` them, then `close`.
+    """One run on one shape. `prepare` candidates, then `time` and `summarize` them, then `close`.
+
+    `found` has every candidate's row as it is known.
 
     `prepare_s` is how many seconds preparing a candidate may take.
     """
@@ -78,6 +72,8 @@ class Bench:
         self.worker: Worker[Any, Any] = Worker(Station(rows, cols, protocol, open_device))
         self.found: dict[str, Measurement] = {}
         self.loaded: set[str] = set()
+        self.host_us: dict[str, float] = {}
+        self.before: Sensors | None = None
         self.stop_s = LEAST_STOP_S
 
     def close(self) -> None:
@@ -101,6 +97,10 @@ class Bench:
             row = self._verify(candidate, row)
         self.found[candidate.name] = row
         return row
+
+    def is_ready(self, candidate: Candidate) -> bool:
+        """Tell whether a candidate was prepared, found right and has not failed since."""
+        return self.found[candidate.name].outcome is Outcome.OK
 
     def _verify(self, candidate: Candidate, row: Measurement) -> Measurement:
         outcome = self._ask(Prepare(candidate), self.prepare_s, candidate)
@@ -132,14 +132,20 @@ class Bench:
             self.loaded.clear()
             return failure
 
-    def time(self, candidates: Sequence[Candidate], baseline: str, record: Record) -> Taken:
-        """Take samples of candidates that were found right, and return the rows that have some.
+    def time(
+        self,
+        candidates: Sequence[Candidate],
+        record: Record,
+        protocol: Protocol | None = None,
+        earlier: Mapping[str, Sequence[float]] | None = None,
+    ) -> Rounds:
+        """Take rounds of samples of candidates that were found right, after `earlier` ones.
 
-        A candidate that fails meanwhile is `record`'s, and among what was `found`.
+        `protocol` may differ from the run's in its rounds. A candidate that fails drops out, and
+        `record` is told so at once.
         """
         ready = {one.name: one for one in candidates}
-        before = self._sensors()
-        host_us: dict[str, float] = {}
+        self.before = self.before or self._sensors()
 
         def take(name: str) -> float | None:
             sample = self._sample(ready[name])
@@ -147,36 +153,45 @@ class Bench:
                 self.found[name] = _unmeasured(self.found[name], sample)
                 record.finish(self.found[name])
                 return None
-            host_us[name] = sample.host_us
+            self.host_us[name] = sample.host_us
             return float(sample.us)
 
-        self._set_stop(take(baseline) if baseline in ready else None, baseline)
         keep = functools.partial(record.add_round, self.found)
-        taken = run_rounds(self._right(ready), self.protocol, take, keep)
-        # Who interrupts does not wait for what may hang; and the worker's next answer is a sample.
-        sensed = Sensed(before, Sensors() if taken.interrupted else self._sensors())
-        rows = [self.found[name] for name in self._right(ready)]
-        rows = summarized(rows, taken.samples, baseline, self.protocol, host_us, sensed)
-        rows = [replace(row, is_complete=not taken.interrupted) for row in rows]
-        self.found |= {row.variant: row for row in rows}
-        return Taken(rows, taken.interrupted)
+        return run_rounds(list(ready), protocol or self.protocol, take, keep, earlier)
 
-    def _right(self, names: Iterable[str]) -> list[str]:
-        return [name for name in names if self.found[name].outcome is Outcome.OK]
+    def summarize(
+        self, samples: Mapping[str, Sequence[float]], baseline: str = "", is_complete: bool = True
+    ) -> list[Measurement]:
+        """Return the rows of the candidates that have samples, and know them from now on."""
+        # Who interrupts does not wait for what may hang, nor is its answer the sensors'.
+        after = self._sensors() if is_complete else Sensors()
+        sensed = Sensed(self.before or Sensors(), after)
+        rows = [self.found[name] for name, taken in samples.items() if taken]
+        rows = [row for row in rows if row.outcome is Outcome.OK]
+        rows = summarized(rows, samples, baseline, self.protocol, self.host_us, sensed)
+        rows = [replace(row, is_complete=is_complete) for row in rows]
+        self.found |= {row.variant: row for row in rows}
+        return rows
+
+    def drop(self, candidate: Candidate) -> None:
+        """Give back what a candidate has loaded on the GPU."""
+        self.loaded.discard(candidate.name)
+        self._ask(Drop(candidate), self.prepare_s)
+
+    def limit_by(self, baseline: Candidate) -> None:
+        """Set how long a sample may take, by one of the baseline."""
+        sample = self._sample(baseline)
+        if not isinstance(sample, KgenError):
+            calls = self.found[baseline.name].calls_per_sample or 1
+            # A sample replays its calls twice.
+            longest = 2 * self.protocol.stop_multiple * sample.us * calls / 1e6
+            self.stop_s = max(LEAST_STOP_S, longest)
 
     def _sample(self, candidate: Candidate) -> Any:
         """Return a sample, or the error; a new worker first makes the candidate ready again."""
         loading_s = 0.0 if candidate.name in self.loaded else self.prepare_s
         self.loaded.add(candidate.name)
         return self._ask(Take(candidate), loading_s + self.stop_s, candidate)
-
-    def _set_stop(self, us: float | None, baseline: str) -> None:
-        """Set how long a sample may take, now that the baseline's first one is known."""
-        if us:
-            calls = self.found[baseline].calls_per_sample or 1
-            # A sample replays its calls twice.
-            longest = 2 * self.protocol.stop_multiple * us * calls / 1e6
-            self.stop_s = max(LEAST_STOP_S, longest)
 
     def _sensors(self) -> Sensors:
         answer = self._ask(Sense(), self.prepare_s)
@@ -223,13 +238,17 @@ def measure(
         for candidate in candidates:
             row = bench.prepare(candidate, binaries)
             (record.begin if row.outcome is Outcome.OK else record.finish)(row)
-        ready = [one for one in candidates if bench.found[one.name].outcome is Outcome.OK]
-        taken = bench.time(ready, baseline or _first_right(bench.found), record)
+        ready = {one.name: one for one in candidates if bench.is_ready(one)}
+        baseline = baseline or _first_right(bench.found)
+        if baseline in ready:
+            bench.limit_by(ready[baseline])
+        taken = bench.time(list(ready.values()), record)
+        bench.summarize(taken.samples, baseline, is_complete=not taken.interrupted)
     finally:
         bench.close()
-    for row in taken.rows:
-        if row.samples_us:
-            record.finish(row)
+    for name in ready:
+        if bench.found[name].samples_us:
+            record.finish(bench.found[name])
     if taken.interrupted:
         raise KeyboardInterrupt
     return [bench.found[candidate.name] for candidate in candidates]

@@ -9,26 +9,27 @@ from dataclasses import replace
 from kgen.store.journal import Journal, Unfinished
 from kgen.store.measurement import Measurement, Outcome
 from kgen.timing.protocol import Protocol
-from kgen.timing.rounds import of_whole_rounds
 from kgen.timing.summary import Sensed, summarized
 
 
 def finish_killed_runs(journal: Journal) -> None:
     """Add a row for everything that a run had in flight whose process is gone."""
-    shapes = defaultdict(list)
+    groups = defaultdict(list)
     for left in journal.unfinished():
         row = left.row
-        shapes[row.provenance.run, row.rows, row.cols, row.l2].append(left)
-    for group in shapes.values():
+        # With as many samples they are of the same rounds.
+        key = (row.provenance.run, row.rows, row.cols, row.l2, len(left.samples_us))
+        groups[key].append(left)
+    for group in groups.values():
         for row in _finished(group):
             journal.finish(row)
 
 
 def _finished(group: Sequence[Unfinished]) -> list[Measurement]:
-    """Return the rows of a run's shape, from the rounds that all of its candidates had."""
+    """Return the rows of candidates of a run and shape that had the same rounds."""
     rows = [left.row for left in group]
     protocol = Protocol.from_json(rows[0].protocol)
-    samples = of_whole_rounds({left.row.variant: left.samples_us for left in group}, protocol)
+    samples = {left.row.variant: left.samples_us for left in group}
     summaries = summarized(rows, samples, rows[0].variant, protocol, {}, Sensed())
     return [_told(replace(row, is_complete=False)) for row in summaries]
 

@@ -44,14 +44,17 @@ def run_rounds(
     protocol: Protocol,
     take: Callable[[str], float | None],
     keep: Callable[[Mapping[str, float]], None] = lambda round: None,
+    earlier: Mapping[str, Sequence[float]] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Rounds:
     """Take samples by rounds and return them; `keep` gets each round when it is done.
 
     `take(name)` returns microseconds, or None if the candidate failed: it then drops out. An
-    interrupt ends the rounds, and what was sampled in whole rounds is returned.
+    interrupt ends the rounds, and what was sampled in whole rounds is returned. The samples follow
+    those of `earlier` rounds, which count as rounds that were done.
     """
-    samples: dict[str, list[float]] = {name: [] for name in names}
+    earlier = earlier or {}
+    samples = {name: list(earlier.get(name, ())) for name in names}
     began = clock()
     try:
         for order in rounds(names, protocol):
@@ -67,19 +70,14 @@ def run_rounds(
     except KeyboardInterrupt:
         if not any(samples.values()):
             raise
-        return Rounds(of_whole_rounds(samples, protocol), interrupted=True)
+        return Rounds(_of_whole_rounds(samples, protocol), interrupted=True)
     return Rounds(samples)
 
 
-def of_whole_rounds(
-    samples: Mapping[str, Sequence[float]], protocol: Protocol
-) -> dict[str, list[float]]:
-    """Return the samples of the rounds that all candidates had.
-
-    Where these come one after the other, return the samples of those that got as far as the first.
-    """
-    had = (min if protocol.interleaved else max)(map(len, samples.values()), default=0)
-    return {name: list(taken[:had]) for name, taken in samples.items() if len(taken) >= had}
+def _of_whole_rounds(samples: dict[str, list[float]], protocol: Protocol) -> dict[str, list[float]]:
+    """Return what all had; where one follows the other, only those that had their turn."""
+    had = (min if protocol.interleaved else max)(map(len, samples.values()))
+    return {name: taken[:had] for name, taken in samples.items() if len(taken) >= had}
 
 
 def _take_round(

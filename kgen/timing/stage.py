@@ -45,6 +45,12 @@ class Timed:
         with self.stage.active("its timed launches"):
             return self.sampler.sample()
 
+    def free(self) -> None:
+        """Give back what is this candidate's alone."""
+        with self.stage.active("freeing it"):
+            self.sampler.free()
+            self.issues.clear()
+
     def outputs(self) -> list[Matrix]:
         """Return what the first and the last pair of poisoned buffers get."""
         with self.stage.active("its verified launches"):

@@ -35,6 +35,13 @@ class Take:
 
 
 @dataclass(frozen=True)
+class Drop:
+    """Ask for what a candidate has loaded to be given back; a later sample loads it again."""
+
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
 class Sense:
     """Ask for the GPU's sensors; the answer is `Sensors`."""
 
@@ -59,6 +66,7 @@ class TimedCandidate(Interface):
     def remark(self) -> str: ...
     def sample(self) -> Sample: ...
     def outputs(self) -> list[Matrix]: ...
+    def free(self) -> None: ...
 
 
 class Device(Interface):
@@ -107,12 +115,18 @@ class Station:
         """The device with the benchmark's buffers."""
         return self.open_device(self.timed_input.x, self.protocol)
 
-    def __call__(self, command: Prepare | Take | Sense) -> Prepared | Sample | Sensors:
+    def __call__(
+        self, command: Prepare | Take | Drop | Sense
+    ) -> Prepared | Sample | Sensors | None:
         """Answer a command. Raises the KgenError that running the candidate raises."""
         if isinstance(command, Sense):
             return sensors()
         if isinstance(command, Take):
             return self._load(command.candidate).sample()
+        if isinstance(command, Drop):
+            if timed := self.loaded.pop(command.candidate.name, None):
+                timed.free()
+            return None
         return self._prepare(command.candidate)
 
     def _load(self, candidate: Candidate) -> TimedCandidate:
@@ -157,6 +171,9 @@ class _HostTimed:
 
     def outputs(self) -> list[Matrix]:
         return [self._run()[0]]
+
+    def free(self) -> None:
+        pass
 
 
 def _judge(candidate: Candidate, y: Matrix, reference: Reference) -> Verdict:

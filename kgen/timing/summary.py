@@ -86,14 +86,11 @@ def summarized(
 ) -> list[Measurement]:
     """Return the rows with what their samples say; rows without samples stay as they are.
 
-    Raises ValueError if the samples are not of the same rounds.
+    Samples are of the same rounds, of which some candidates may have left out the later ones; they
+    are no ties of those that stayed.
     """
     copy_us = _fastest_copy(rows, samples)
-    ranked = {
-        row.variant: samples[row.variant]
-        for row in rows
-        if samples.get(row.variant) and row.kind is not Kind.COPY
-    }
+    ranked = _stayed({row.variant: samples.get(row.variant, ()) for row in rows if _is_ranked(row)})
     tied = ties(ranked)
     finished = []
     for row in rows:
@@ -103,9 +100,18 @@ def summarized(
         row = _with_times(row, taken, copy_us, sensed)
         if base := samples.get(baseline):
             row = _with_speedup(row, taken, base, baseline)
-        row = replace(row, is_tied=row.variant in tied if row.variant in ranked else None)
+        row = replace(row, is_tied=row.variant in tied if _is_ranked(row) else None)
         finished.append(replace(row, remark=_remark(row, host_us.get(row.variant, 0), protocol)))
     return finished
+
+
+def _is_ranked(row: Measurement) -> bool:
+    return row.kind is not Kind.COPY
+
+
+def _stayed(samples: Samples) -> Samples:
+    most = max(map(len, samples.values()), default=0)
+    return {name: taken for name, taken in samples.items() if most and len(taken) == most}
 
 
 def _fastest_copy(rows: Sequence[Measurement], samples: Samples) -> float | None:
@@ -143,7 +149,8 @@ def _with_times(
 def _with_speedup(
     row: Measurement, taken: Sequence[float], base: Sequence[float], baseline: str
 ) -> Measurement:
-    ratio = paired_ratio(base, taken)
+    common = min(len(base), len(taken))
+    ratio = paired_ratio(base[:common], taken[:common])
     return replace(
         row,
         baseline=baseline,

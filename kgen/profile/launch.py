@@ -1,0 +1,44 @@
+"""Runs softmax calls on the GPU once each: the program that ncu watches.
+
+usage: python -m kgen.profile.launch JOB ...     a JOB is VARIANT@ROWSxCOLS or FILE.cu@ROWSxCOLS
+It is silent when all is well. On the first failure, also a wrong result, it says why on standard
+error, `kgen: ` in front, and ends with the error's exit code.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from kgen import gpu
+from kgen.errors import CheckFailed, KgenError
+from kgen.evidence.inputs import make
+from kgen.evidence.reference import judge
+from kgen.launch import plan, serial_additions
+from kgen.profile.job import Job
+
+
+def launch(job: Job) -> None:
+    """Run one job, with buffers that nothing but its kernels touches.
+
+    Raises CheckFailed when the output is wrong, and what compiling and running raise.
+    """
+    source = job.source()
+    x = make("uniform", job.rows, job.cols)
+    y = gpu.run(source, plan(source, job.rows, job.cols), x, is_bare=True)
+    verdict = judge(y, x, serial_additions(source.spec, job.cols))
+    if not verdict.ok:
+        raise CheckFailed(f"{job} is wrong: {verdict.reason}")
+
+
+def main() -> None:
+    """Run the jobs of the command line in their order."""
+    try:
+        for text in sys.argv[1:]:
+            launch(Job.read(text))
+    except KgenError as error:
+        print(f"kgen: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Finds NVIDIA's Nsight Compute (ncu) and has it watch softmax calls."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kgen.errors import CheckFailed, MissingTool
+from kgen.profile.job import Job
+from kgen.profile.metrics import ncu_metrics
+from kgen.profile.parse import words_of
+from kgen.toolchain.find import Tool, ask
+
+# What --cache-control is for each: flush all caches before every pass over a kernel, or leave them
+# as the pass before left them.
+CACHES = {"cold": "all", "warm": "none"}
+
+_VARIABLE = "KGEN_NCU"
+_INSTALLED = (
+    (Path("/usr/local"), "cuda*/bin/ncu"),
+    (Path("/opt/nvidia/nsight-compute"), "*/ncu"),
+)
+_TARGET_FAILED = "kgen: "
+
+
+def find_ncu() -> Tool:
+    """Return the first ncu that runs: $KGEN_NCU, PATH, $CUDA_HOME, $CUDA_PATH, then the newest of
+    the toolkits and of Nsight Compute's own folders. Raises MissingTool if there is none.
+    """
+    if named := os.environ.get(_VARIABLE):
+        if tool := _probe(Path(named), f"${_VARIABLE}"):
+            return tool
+        raise MissingTool(
+            f"{_VARIABLE}={named} is not an ncu that runs; correct or unset the variable"
+        )
+    for path, found_by in _candidates():
+        if tool := _probe(path, found_by):
+            return tool
+    raise MissingTool(
+        "no ncu on PATH, under $CUDA_HOME, /usr/local/cuda* or /opt/nvidia/nsight-compute: install "
+        "NVIDIA Nsight Compute (the CUDA toolkit has it, and so does the package "
+        f"cuda-nsight-compute) or name it in {_VARIABLE}; kgen profile --on cpu counts without it"
+    )
+
+
+def _candidates() -> Iterator[tuple[Path, str]]:
+    if on_path := shutil.which("ncu"):
+        yield Path(on_path), "PATH"
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if root := os.environ.get(variable):
+            yield Path(root) / "bin" / "ncu", f"${variable}"
+    for folder, pattern in _INSTALLED:
+        for path in sorted(folder.glob(pattern), key=_version_in, reverse=True):
+            yield path, str(folder)
+
+
+def _version_in(path: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", str(path))]
+
+
+def _probe(path: Path, found_by: str) -> Tool | None:
+    """Return the ncu at `path` if it runs and tells a version; a broken one is passed over."""
+    try:
+        banner = ask(path.absolute(), "--version")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = re.search(r"^Version (\d+[\d.]*)", banner, re.MULTILINE)
+    return version and Tool(path.absolute(), version[1], found_by, banner)
+
+
+def command(ncu: Tool, jobs: Sequence[Job], cache: str) -> list[str]:
+    """Return the command line that measures all metrics of every launch of the jobs.
+
+    Clocks stay as they are, as when kernels are timed; `cache` is a key of `CACHES`.
+    """
+    options = {
+        "--clock-control": "none",
+        "--cache-control": CACHES[cache],
+        "--replay-mode": "kernel",
+        "--print-units": "base",
+        "--metrics": ",".join(ncu_metrics()),
+    }
+    told = [word for option in options.items() for word in option]
+    target = [sys.executable, "-m", "kgen.profile.launch", *map(str, jobs)]
+    return [str(ncu.path), "--csv", *told, *target]
+
+
+def measure(ncu: Tool, jobs: Sequence[Job], cache: str, timeout_s: float) -> str:
+    """Return what ncu prints for the jobs, each run once.
+
+    Raises CheckFailed with the words of the launched program, or of an ncu that fails without
+    naming an error (those that it names are the parser's), or when it takes longer than `timeout_s`
+    seconds.
+    """
+    printed, code = _run(command(ncu, jobs, cache), timeout_s)
+    _require_success(printed, code)
+    return printed
+
+
+def _require_success(printed: str, code: int) -> None:
+    for line in printed.splitlines():
+        if line.startswith(_TARGET_FAILED):
+            raise CheckFailed(line.removeprefix(_TARGET_FAILED))
+    if code != 0 and not words_of(printed):
+        last = printed.strip().splitlines()[-1:] or ["it said nothing"]
+        raise CheckFailed(f"ncu ended with exit code {code}: {last[0]}")
+
+
+def _run(command: list[str], timeout_s: float) -> tuple[str, int]:
+    """Return what the command prints, on both streams, and its exit code."""
+    # In a session of its own, so that the program that ncu started can be ended with it.
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        env=os.environ | {"LC_ALL": "C.UTF-8"},  # numbers with a decimal point in every locale
+        start_new_session=True,
+    ) as process:
+        try:
+            printed, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            raise CheckFailed(
+                f"ncu took longer than {timeout_s:g} s and was stopped; give it more with "
+                "--timeout, or see with kgen check whether a kernel hangs"
+            ) from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    return printed, process.returncode
