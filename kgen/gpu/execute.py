@@ -10,7 +10,7 @@ from kgen.gpu.call import Call
 from kgen.gpu.device import device_info, gpu
 from kgen.gpu.memory import Matrix
 from kgen.launch import LaunchPlan
-from kgen.toolchain import CompileOptions, compile_cubin
+from kgen.toolchain import Binary, CompileOptions, compile_cubin
 from kgen.toolchain.source import Compilable
 
 _DEFAULT_OPTIONS = CompileOptions()
@@ -33,6 +33,7 @@ def run(
     x: Matrix,
     options: CompileOptions = _DEFAULT_OPTIONS,
     *,
+    binary: Binary | None = None,
     is_bare: bool = False,
 ) -> Matrix:
     """Return the kernel's output for `x`, float32 of plan.rows x plan.cols like the result.
@@ -42,7 +43,8 @@ def run(
     when a launch fails or memory around the output or the workspace changed; UsageError when the
     shape is too large for the GPU; what compiling raises; and MissingTool as `device_info` does.
     A fault may end the process's CUDA context; every later call then raises KernelFault as well.
-    With `is_bare` there are no guards and nothing is filled, as tools want it that watch memory.
+    A `binary` of the source spares compiling it. With `is_bare` there are no guards and nothing is
+    filled, as tools want it that watch memory.
     """
     if not plan.launches:
         return np.empty((plan.rows, plan.cols), np.float32)
@@ -50,7 +52,7 @@ def run(
         raise ValueError(
             f"the plan is for float32 {plan.rows} x {plan.cols}, not {x.dtype}{x.shape}"
         )
-    binary = compile_cubin(source, device_info().arch, options)
+    binary = binary or compile_cubin(source, device_info().arch, options)
     device = gpu()
     with device.active():
         with device.blaming(f"loading {source.filename}"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kgen.store.columns import COLUMNS, flatten, unflatten
@@ -34,7 +34,7 @@ class Journal:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def begin(self, row: Measurement, samples_us: Iterable[float] = ()) -> None:
+    def begin(self, row: Measurement, samples_us: Sequence[float] = ()) -> None:
         """Write down a verified row that has no more than these samples yet."""
         values = {name: COLUMNS[name].encode(value) for name, value in flatten(row).items()}
         owner = (os.getpid(), socket.gethostname(), json.dumps(values))

@@ -11,20 +11,18 @@ from dataclasses import replace
 from typing import Any
 from typing import Protocol as Interface
 
-from kgen.errors import CheckFailed, CompileFailed, KgenError, MissingTool, UsageError
+from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
 from kgen.execute import find_target
 from kgen.gpu.nvml import Sensors
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
-from kgen.timing.candidates import Candidate, copies, of_peers, of_targets
+from kgen.timing.candidates import Candidate, compiled, copies, of_peers, of_targets
 from kgen.timing.peers import Peer
 from kgen.timing.protocol import Protocol
 from kgen.timing.rounds import Rounds, run_rounds
 from kgen.timing.station import Drop, MakeDevice, Prepare, Sense, Station, Take, open_stage
 from kgen.timing.summary import Sensed, blank, summarized
 from kgen.timing.worker import Worker
-from kgen.toolchain import Binary, compile_many
 
-Binaries = Mapping[str, Binary | CompileFailed]
 # However fast the baseline, a sample may take this long: the first one may have to set things up.
 LEAST_STOP_S = 10.0
 
@@ -32,7 +30,7 @@ LEAST_STOP_S = 10.0
 class Record(Interface):
     """Who is told of rows: `kgen.store.journal.Journal`, for one."""
 
-    def begin(self, row: Measurement) -> None: ...
+    def begin(self, row: Measurement, samples_us: Sequence[float] = ()) -> None: ...
     def add_round(self, rows: Mapping[str, Measurement], taken: Mapping[str, float]) -> None: ...
     def finish(self, row: Measurement) -> None: ...
 
@@ -40,7 +38,7 @@ class Record(Interface):
 class NoRecord:
     """Keeps nothing."""
 
-    def begin(self, row: Measurement) -> None:
+    def begin(self, row: Measurement, samples_us: Sequence[float] = ()) -> None:
         """Do nothing."""
 
     def add_round(self, rows: Mapping[str, Measurement], taken: Mapping[str, float]) -> None:
@@ -80,20 +78,10 @@ class Bench:
         """Stop the process that the kernels run in."""
         self.worker.discard()
 
-    def compile(self, candidates: Sequence[Candidate]) -> Binaries:
-        """Compile what is a kernel, by candidate's name, as many at once as there are cores."""
-        kernels = [one for one in candidates if one.source and not one.is_host]
-        sources = [one.source for one in kernels if one.source]
-        arch = self.provenance.arch
-        compiled = compile_many(sources, arch, self.protocol.options) if sources else []
-        return {one.name: binary for one, binary in zip(kernels, compiled, strict=True)}
-
-    def prepare(self, candidate: Candidate, binaries: Binaries) -> Measurement:
-        """Verify a candidate and return its row, without times yet."""
-        row = blank(candidate, self.protocol, self.provenance, binaries.get(candidate.name))
-        if candidate.reason:
-            row = replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)
-        elif row.outcome is Outcome.OK:
+    def prepare(self, candidate: Candidate) -> Measurement:
+        """Verify a candidate, compiled if it is a kernel; return its row, without times yet."""
+        row = blank(candidate, self.protocol, self.provenance)
+        if row.outcome is Outcome.OK:
             row = self._verify(candidate, row)
         self.found[candidate.name] = row
         return row
@@ -234,9 +222,9 @@ def measure(
         open_device=open_device,
     )
     try:
-        binaries = bench.compile(candidates)
+        candidates = compiled(candidates, provenance.arch, protocol.options)
         for candidate in candidates:
-            row = bench.prepare(candidate, binaries)
+            row = bench.prepare(candidate)
             (record.begin if row.outcome is Outcome.OK else record.finish)(row)
         ready = {one.name: one for one in candidates if bench.is_ready(one)}
         baseline = baseline or _first_right(bench.found)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgen.errors import UsageError
+from kgen.errors import CompileFailed, UsageError
 from kgen.evidence.check import name_of
 from kgen.execute import Target, source_for
 from kgen.launch import Launch, LaunchPlan, ceil_div, plan, serial_additions
@@ -14,6 +14,7 @@ from kgen.limits import WARP_SIZE
 from kgen.sources.source import Source
 from kgen.store.measurement import Kind
 from kgen.timing.peers import Peer
+from kgen.toolchain import Binary, CompileOptions, compile_many
 from kgen.toolchain.source import PlainSource
 
 COPY_FILE = Path(__file__).parents[1] / "gpu" / "copy.cu"
@@ -26,8 +27,9 @@ COPY_KERNELS = {"copy_one": 4, "copy_four": 16}
 class Candidate:
     """Something to time on a rows x cols matrix, or the `reason` why it cannot be.
 
-    It is a source with its plan or a peer; a copy without a source is the driver's own.
-    `serial_additions` is how many values one of its threads adds up one after the other.
+    It is a source with its plan or a peer; a copy without a source is the driver's own. `binary` is
+    what compiling the source gave, once that was done. `serial_additions` is how many values one of
+    its threads adds up one after the other.
     """
 
     kind: Kind
@@ -36,9 +38,15 @@ class Candidate:
     cols: int
     source: Source | PlainSource | None = None
     plan: LaunchPlan | None = None
+    binary: Binary | CompileFailed | None = None
     peer: Peer | None = None
     serial_additions: int = 0
     reason: str = ""
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a source for the GPU, which has to be compiled."""
+        return self.source is not None and not self.source.is_host
 
     @property
     def is_host(self) -> bool:
@@ -102,3 +110,21 @@ def copies(rows: int, cols: int) -> list[Candidate]:
             )
         )
     return found
+
+
+def compiled(
+    candidates: Sequence[Candidate], arch: str, options: CompileOptions
+) -> list[Candidate]:
+    """Return the candidates, kernels with their binaries, compiled together on all cores.
+
+    Raises MissingTool when there is a kernel and no nvcc.
+    """
+    sources = {one.source.text: one.source for one in candidates if one.source and one.is_kernel}
+    if not sources:
+        return list(candidates)
+    results = compile_many(list(sources.values()), arch, options)
+    binaries = dict(zip(sources, results, strict=True))
+    return [
+        replace(one, binary=binaries[one.source.text]) if one.source and one.is_kernel else one
+        for one in candidates
+    ]

@@ -59,9 +59,9 @@ def _kept(
 def _measure(
     candidate: Candidate, protocol: Protocol, provenance: Provenance, timeout_s: float
 ) -> Measurement:
-    row = replace(blank(candidate, protocol, provenance, None), remark=NOT_TIMED, l2="", flags="")
-    if candidate.reason:
-        return replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)
+    row = replace(blank(candidate, protocol, provenance), remark=NOT_TIMED, l2="", flags="")
+    if row.outcome is not Outcome.OK:
+        return row
     if not isinstance(candidate.source, Source):
         return replace(row, outcome=Outcome.SKIPPED, reason="peers need a GPU")
     try:

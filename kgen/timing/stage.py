@@ -15,7 +15,7 @@ from kgen.gpu.rotation import Issue, LaunchSampler, ReplaySampler, Rotation, Sam
 from kgen.timing.candidates import Candidate
 from kgen.timing.peers import Peer
 from kgen.timing.protocol import L2, L2_MULTIPLE, Protocol
-from kgen.toolchain import compile_cubin
+from kgen.toolchain import Binary
 
 PROBE_CALLS = 16
 Bind = Callable[[DeviceMatrix, DeviceMatrix], Issue]
@@ -86,7 +86,8 @@ class Stage:
     def run(self, candidate: Candidate, x: Matrix) -> Matrix:
         """Return the candidate's output for a matrix, from buffers with guards around them."""
         if candidate.source and candidate.plan:
-            return gpu.run(candidate.source, candidate.plan, x, self.protocol.options)
+            binary = self._binary(candidate)
+            return gpu.run(candidate.source, candidate.plan, x, binary=binary)
         guard = 4096
         with self.active(candidate.name):
             shape = (x.shape[0], x.shape[1])
@@ -112,9 +113,8 @@ class Stage:
         return self._kernel_binder(candidate) if candidate.source else self._copy
 
     def _kernel_binder(self, candidate: Candidate) -> Bind:
-        assert candidate.source and candidate.plan
-        binary = compile_cubin(candidate.source, device_info().arch, self.protocol.options)
-        kernels = Kernels(self.gpu, binary, candidate.plan)
+        assert candidate.plan
+        kernels = Kernels(self.gpu, self._binary(candidate), candidate.plan)
         workspace = Buffer(self.gpu.driver, candidate.plan.workspace_bytes, 0)
 
         def bind(x: DeviceMatrix, y: DeviceMatrix) -> Issue:
@@ -129,6 +129,10 @@ class Stage:
             return issue
 
         return bind
+
+    def _binary(self, candidate: Candidate) -> Binary:
+        assert isinstance(candidate.binary, Binary), "a kernel is compiled before it is measured"
+        return candidate.binary
 
     def _copy(self, x: DeviceMatrix, y: DeviceMatrix) -> Issue:
         driver, stream = self.gpu.driver, self.rotation.stream

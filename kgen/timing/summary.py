@@ -25,12 +25,7 @@ DRIFT_LIMIT = 0.02
 Samples = Mapping[str, Sequence[float]]
 
 
-def blank(
-    candidate: Candidate,
-    protocol: Protocol,
-    provenance: Provenance,
-    compiled: Binary | CompileFailed | None,
-) -> Measurement:
+def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> Measurement:
     """Return a candidate's row before anything ran: what it is, and what compiling it gave."""
     row = Measurement(
         provenance=provenance,
@@ -50,9 +45,11 @@ def blank(
         row = replace(row, source_hash=hashlib.sha256(candidate.source.text.encode()).hexdigest())
     if isinstance(candidate.source, Source):
         row = replace(row, spec=json.dumps(asdict(candidate.source.spec)))
-    if isinstance(compiled, CompileFailed):
-        return replace(row, outcome=Outcome.FAILED, reason=str(compiled))
-    return _with_resources(row, candidate, compiled) if compiled else row
+    if candidate.reason:
+        return replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)
+    if isinstance(candidate.binary, CompileFailed):
+        return replace(row, outcome=Outcome.FAILED, reason=str(candidate.binary))
+    return _with_resources(row, candidate, candidate.binary) if candidate.binary else row
 
 
 def _with_resources(row: Measurement, candidate: Candidate, binary: Binary) -> Measurement:

@@ -1,0 +1,1 @@
+"""Sweeps: many combinations planned, compiled, verified, timed, and what they say."""

@@ -1,0 +1,86 @@
+"""The work of a sweep: for each shape, the candidates that have no final row yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kgen.execute import Target
+from kgen.launch import plan as launches
+from kgen.launch import serial_additions
+from kgen.sources.render import render
+from kgen.store.database import Store
+from kgen.store.measurement import Kind, Measurement, Provenance
+from kgen.sweep.plan import Plan, Point
+from kgen.timing.candidates import Candidate, of_targets
+from kgen.timing.protocol import Protocol
+from kgen.timing.summary import blank
+
+
+@dataclass
+class Job:
+    """One shape's candidates to measure; `done` are the rows that an earlier run finished.
+
+    `earlier` has the samples of candidates that an earlier run left unfinished.
+    """
+
+    rows: int
+    cols: int
+    candidates: list[Candidate] = field(default_factory=list)
+    done: list[Measurement] = field(default_factory=list)
+    earlier: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+def jobs_of(
+    plan: Plan,
+    targets: Sequence[Target],
+    store: Store,
+    protocol: Protocol,
+    provenance: Provenance,
+) -> list[Job]:
+    """Return a job for every shape of the plan; `targets` (edited files) take part in each."""
+    jobs: dict[tuple[int, int], Job] = {}
+    for point in plan.points:
+        shape = (point.rows, point.cols)
+        job = jobs.setdefault(shape, Job(*shape))
+        _place(job, _candidate(point), store, protocol, provenance)
+    for (rows, cols), job in jobs.items():
+        for candidate in of_targets(targets, rows, cols):
+            _place(job, candidate, store, protocol, provenance)
+    return list(jobs.values())
+
+
+def _candidate(point: Point) -> Candidate:
+    source = render(point.resolved)
+    return Candidate(
+        kind=Kind.VARIANT,
+        name=point.variant,
+        rows=point.rows,
+        cols=point.cols,
+        source=source,
+        plan=launches(source, point.rows, point.cols),
+        serial_additions=serial_additions(source.spec, point.cols),
+    )
+
+
+def _place(
+    job: Job, candidate: Candidate, store: Store, protocol: Protocol, provenance: Provenance
+) -> None:
+    """Put a candidate where it belongs: finished by an earlier run, or still to be measured."""
+    row = blank(candidate, protocol, provenance)
+    known = store.find(_identity(row))
+    if known and known.is_complete:
+        job.done.append(known)
+        return
+    job.candidates.append(candidate)
+    if known and known.samples_us:
+        job.earlier[candidate.name] = known.samples_us
+
+
+def _identity(row: Measurement) -> dict[str, object]:
+    """Return what must be the same for a row not to be measured again."""
+    names = ("variant", "rows", "cols", "source_hash", "flags", "protocol", "l2")
+    machine = ("device", "toolchain")
+    return {name: getattr(row, name) for name in names} | {
+        name: getattr(row.provenance, name) for name in machine
+    }

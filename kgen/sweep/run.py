@@ -1,0 +1,110 @@
+"""Runs the jobs of a sweep in this process: compiled together, then shape by shape."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kgen.errors import MissingTool
+from kgen.store.measurement import Measurement, Provenance
+from kgen.sweep.halving import Halving, Search
+from kgen.sweep.jobs import Job
+from kgen.sweep.model import REFERENCE_GPU, with_model
+from kgen.sweep.prune import prune
+from kgen.sweep.shape import ShapeSearch, Watcher
+from kgen.timing.bench import Bench, Record
+from kgen.timing.candidates import compiled, copies
+from kgen.timing.on_cpu import measure_on_cpu
+from kgen.timing.protocol import Protocol
+from kgen.timing.station import MakeDevice, open_stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """How a sweep measures: where, by which protocol, how it searches, and what it prunes."""
+
+    on: str
+    protocol: Protocol
+    provenance: Provenance
+    search: Search = Search.HALVING
+    halving: Halving = field(default_factory=Halving)
+    keep_all: bool = False
+    prepare_s: float = 120.0
+    open_device: MakeDevice = open_stage
+
+    @property
+    def arch(self) -> str:
+        """The architecture to compile for: the GPU's, or on the CPU that of the cost model."""
+        return self.provenance.arch if self.on == "gpu" else REFERENCE_GPU.arch
+
+
+def run_jobs(jobs: Sequence[Job], how: How, record: Record, watcher: Watcher) -> None:
+    """Compile, prune, verify and measure all candidates of the jobs, recording a row of each.
+
+    Raises MissingTool when there is nothing to measure with, and KeyboardInterrupt after recording
+    what was measured.
+    """
+    compile_jobs(jobs, how)
+    for job in jobs:
+        prune_job(job, how, record, watcher)
+        run_job(job, how, record, watcher)
+
+
+def compile_jobs(jobs: Sequence[Job], how: How) -> None:
+    """Compile the candidates of all jobs together; on the CPU that may be left undone."""
+    everything = [candidate for job in jobs for candidate in job.candidates]
+    try:
+        done = iter(compiled(everything, how.arch, how.protocol.options))
+    except MissingTool:
+        if how.on == "gpu":
+            raise
+        return
+    for job in jobs:
+        job.candidates = list(itertools.islice(done, len(job.candidates)))
+
+
+def prune_job(job: Job, how: How, record: Record, watcher: Watcher) -> None:
+    """Leave out of a job what need not be timed, recording a row of it."""
+    if how.keep_all:
+        return
+    job.candidates, pruned = prune(job.candidates, how.protocol, how.provenance)
+    for row in pruned:
+        record.finish(row)
+        watcher.finished(row)
+
+
+def run_job(job: Job, how: How, record: Record, watcher: Watcher) -> None:
+    """Verify and measure the candidates of one shape."""
+    if not job.candidates:
+        return
+    if how.on == "cpu":
+        model_on_cpu(job, how, record, watcher)
+        return
+    yardsticks = compiled(copies(job.rows, job.cols), how.arch, how.protocol.options)
+    bench = Bench(
+        job.rows,
+        job.cols,
+        how.protocol,
+        how.provenance,
+        prepare_s=how.prepare_s,
+        open_device=how.open_device,
+    )
+    try:
+        candidates = [*job.candidates, *yardsticks]
+        search = ShapeSearch(bench, candidates, record, watcher, job.earlier)
+        search.run(how.search, how.halving)
+    finally:
+        bench.close()
+
+
+def model_on_cpu(job: Job, how: How, record: Record, watcher: Watcher) -> None:
+    """Verify and count the candidates of one shape on the CPU, and model their cost."""
+    by_name = {candidate.name: candidate for candidate in job.candidates}
+
+    def keep(row: Measurement) -> None:
+        row = with_model(row, by_name[row.variant])
+        record.finish(row)
+        watcher.finished(row)
+
+    measure_on_cpu(job.candidates, how.protocol, how.provenance, timeout_s=how.prepare_s, keep=keep)
