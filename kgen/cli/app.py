@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from kgen.cli import bench, explore, make, mutate, observe, profile, prove, results
+from kgen.cli import (
+    bench,
+    explore,
+    make,
+    mutate,
+    observe,
+    profile,
+    prove,
+    reproduce,
+    results,
+)
 
 app = typer.Typer(
     name="kgen",
@@ -31,6 +41,7 @@ app.command("count")(observe.count)
 app.command("profile")(profile.profile)
 app.command("mutate")(mutate.mutate)
 app.command("bench")(bench.bench)
+app.command("reproduce")(reproduce.reproduce)
 app.command("results")(results.results)
 app.command("doctor")(explore.doctor)
 

@@ -26,6 +26,8 @@ _COLUMNS = (
     "outcome",
     "date (UTC)",
 )
+# Laying a table out takes milliseconds a row, and nobody reads thousands.
+_MOST_IN_TABLE = 500
 
 
 def results(
@@ -52,12 +54,15 @@ def results(
     path = db or default_path()
     filters: dict[str, Any] = {"rows": rows, "cols": cols, "device": device, "outcome": outcome}
     filters |= {"variant": variant and _canonical(variant), "run": run, "kind": kind}
-    filters |= {"protocol_name": protocol, "l2": l2, "since": since, "limit": limit}
+    most = limit or (_MOST_IN_TABLE if form == "table" else None)
+    filters |= {"protocol_name": protocol, "l2": l2, "since": since, "limit": most}
     found = _select(path, filters) if db or path.exists() else []
     if form != "table":
         _export(found, form, out)
     elif found:
-        print_table("", _COLUMNS, map(_cells, found))
+        is_cut = limit is None and len(found) == most
+        title = f"the newest {most}; --limit N shows N, --csv and --json all" if is_cut else ""
+        print_table(title, _COLUMNS, map(_cells, found))
     elif path.exists():
         print(f"{path} has no such measurements.")
     else:
@@ -132,6 +137,8 @@ def _spread(row: Measurement) -> float | None:
 
 
 def _ending(row: Measurement) -> str:
-    """Return the outcome with the first line of why: a compiler says many."""
-    why = (row.reason or row.remark).partition("\n")[0]
+    """Return the outcome with the start of why: a compiler has much to say."""
+    from textwrap import shorten
+
+    why = shorten((row.reason or row.remark).partition("\n")[0], 60, placeholder=" ...")
     return f"{row.outcome}: {why}" if why else str(row.outcome)

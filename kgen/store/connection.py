@@ -77,16 +77,22 @@ def connect_to_read(path: Path, timeout_s: float) -> sqlite3.Connection:
 def _can_share(path: Path, timeout_s: float) -> bool:
     """Whether a reader can share the file with writers, which takes a file beside it.
 
-    Where that file cannot be made, and no writer has one of its own there, nobody is writing.
+    Where that file cannot be made, and writers left none of their own, nobody is writing. Raises
+    UsageError when they did, since rows may be in it.
     """
     with closing(_connect(path, "mode=rw", timeout_s)) as connection:
         try:
             _pragma(connection, "user_version")
         except sqlite3.OperationalError as error:
-            is_alone = not path.with_name(f"{path.name}-wal").exists()
-            if is_alone and _code(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
-                return False
-            raise
+            if _code(error) not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+                raise
+            log = path.with_name(f"{path.name}-wal")
+            if log.exists():
+                raise UsageError(
+                    f"{path} has rows in {log.name} that take a folder which is not read-only to "
+                    "read; copy both to where you may write"
+                ) from None
+            return False
     return True
 
 
@@ -119,19 +125,20 @@ def _refuse_foreign_files(path: Path) -> None:
 
 def _format(path: Path, connection: sqlite3.Connection) -> int:
     """Return the file's format, 0 for an empty file. Raises UsageError when kgen cannot use it."""
-    found: int = _pragma(connection, "user_version")
+    # Another process may fill an empty file between these lines: emptiness is asked for first.
+    is_empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     application = _pragma(connection, "application_id")
-    if application == APPLICATION_ID:
-        if found > FORMAT:
-            raise UsageError(
-                f"{path} has format {found}, of a newer kgen; this one knows formats up to "
-                f"{FORMAT}: upgrade kgen or name another file"
-            )
-        return found
-    is_empty = connection.execute("SELECT count(*) = 0 FROM sqlite_master").fetchone()[0]
-    if application or found or not is_empty:
+    if is_empty and application == 0:
+        return 0
+    if application != APPLICATION_ID:
         raise UsageError(f"{path} is a database of another program; name another file")
-    return 0
+    found: int = _pragma(connection, "user_version")
+    if found > FORMAT:
+        raise UsageError(
+            f"{path} has format {found}, of a newer kgen; this one knows formats up to {FORMAT}: "
+            "upgrade kgen or name another file"
+        )
+    return found
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> Any:
@@ -187,22 +194,26 @@ def telling(path: Path) -> Iterator[None]:
         raise UsageError(f"{path} holds whole numbers of up to 64 bits; one is larger") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be opened: {error.strerror}") from None
+    except sqlite3.ProgrammingError:  # the module's own complaint of how it is called
+        raise
+    except UnicodeDecodeError:  # of the schema
+        raise UsageError(_NOT_TEXT.format(path=path)) from None
     except sqlite3.DatabaseError as error:
-        if not _code(error):  # the module's own complaint of how it is called
-            raise
         sentence = _SENTENCES.get(_code(error), "{path} cannot be used: {error}")
         raise UsageError(sentence.format(path=path, error=error)) from None
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Return SQLite's primary result code, 0 when the error is not SQLite's."""
+    """Return SQLite's primary result code, 0 where the module found the fault itself."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
+_NOT_TEXT = "{path} is damaged (a text is not UTF-8); move it away and start another file"
 _SENTENCES = {
+    0: _NOT_TEXT,
     sqlite3.SQLITE_BUSY: "{path} is locked by another process; end what holds it and try again",
     sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: its folder may be missing or not writable",
-    sqlite3.SQLITE_CORRUPT: "{path} is damaged ({error}); move it away, and what it had is lost",
+    sqlite3.SQLITE_CORRUPT: "{path} is damaged ({error}); move it away and start another file",
     sqlite3.SQLITE_FULL: "no space is left for {path}; free some, or name a file on another disk",
     sqlite3.SQLITE_IOERR: "{path} cannot be read or written ({error}); the disk may be full, over "
     "a quota or on a network: name a file on another disk",

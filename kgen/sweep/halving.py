@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kgen.errors import UsageError
+from kgen.text import did_you_mean
 from kgen.timing.statistics import summarize
 
 
@@ -46,3 +48,10 @@ class Halving:
     def is_over(self, before: int, after: int) -> bool:
         """Tell whether a rung left so few, or dropped so few, that the rest are the finalists."""
         return after <= self.finalists or after == before
+
+
+def find_search(name: str) -> Search:
+    """Return a search by name. Raises UsageError for an unknown one."""
+    if name not in list(Search):
+        raise UsageError(f"--search {name}: it is {', '.join(Search)}{did_you_mean(name, Search)}")
+    return Search(name)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kgen.execute import Target
 from kgen.launch import plan as launches
 from kgen.launch import serial_additions
 from kgen.sources.render import render
 from kgen.store.database import Store
 from kgen.store.measurement import Kind, Measurement, Provenance
 from kgen.sweep.plan import Plan, Point
-from kgen.timing.candidates import Candidate, of_targets
+from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
 from kgen.timing.summary import blank
 
@@ -31,22 +29,13 @@ class Job:
     earlier: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-def jobs_of(
-    plan: Plan,
-    targets: Sequence[Target],
-    store: Store,
-    protocol: Protocol,
-    provenance: Provenance,
-) -> list[Job]:
-    """Return a job for every shape of the plan; `targets` (edited files) take part in each."""
+def jobs_of(plan: Plan, store: Store, protocol: Protocol, provenance: Provenance) -> list[Job]:
+    """Return a job for every shape of the plan."""
     jobs: dict[tuple[int, int], Job] = {}
     for point in plan.points:
         shape = (point.rows, point.cols)
         job = jobs.setdefault(shape, Job(*shape))
         _place(job, _candidate(point), store, protocol, provenance)
-    for (rows, cols), job in jobs.items():
-        for candidate in of_targets(targets, rows, cols):
-            _place(job, candidate, store, protocol, provenance)
     return list(jobs.values())
 
 

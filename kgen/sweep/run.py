@@ -31,6 +31,7 @@ class How:
     halving: Halving = field(default_factory=Halving)
     keep_all: bool = False
     prepare_s: float = 120.0
+    trials: int = 100
     open_device: MakeDevice = open_stage
 
     @property

@@ -1,0 +1,243 @@
+"""The command that explores combinations: sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgen.cli.bench import Commit, Db
+from kgen.cli.console import Json, On, print_json, print_table
+from kgen.cli.progress import SweepProgress
+from kgen.errors import CheckFailed, UsageError
+
+if TYPE_CHECKING:
+    from kgen.store.measurement import Measurement
+    from kgen.sweep.plan import Plan
+    from kgen.sweep.run import How
+    from kgen.sweep.space import Space
+
+# As shells count an end by Ctrl-C.
+INTERRUPTED = 130
+
+
+def sweep(
+    study: Annotated[
+        Path | None, typer.Argument(help="A TOML file that describes a sweep.")
+    ] = None,
+    rows: Annotated[str | None, typer.Option(help="Rows of the matrices: 1,1024.")] = None,
+    cols: Annotated[str | None, typer.Option(help="Elements of a row: 257,4096.")] = None,
+    variants: Annotated[str | None, typer.Option(help="Versions or variants: v5,v7.")] = None,
+    axis: Annotated[
+        list[str] | None, typer.Option(help="Values of an axis: threads=128,256; repeatable.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every valid combination.")] = False,
+    where: Annotated[str | None, typer.Option(help="Keep these: 'threads * vec <= cols'.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be done.")
+    ] = False,
+    no_prune: Annotated[bool, typer.Option("--no-prune", help="Time what spills, too.")] = False,
+    search: Annotated[str, typer.Option(help="halving, full or model.")] = "halving",
+    trials: Annotated[int, typer.Option(min=1, help="Candidates that `model` may try.")] = 100,
+    protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
+    l2: Annotated[str | None, typer.Option(help="The L2 cache: cold or warm.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Budget of the finals.")] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds that preparing one candidate may take.")
+    ] = 120,
+    scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler: tcp://...")] = None,
+    local_workers: Annotated[
+        int | None, typer.Option(min=1, help="Run on so many Dask workers here.")
+    ] = None,
+    db: Db = None,
+    out: Annotated[Path | None, typer.Option(help="Also write the rows as JSON.")] = None,
+    commit: Commit = None,
+    on: On = "gpu",
+    json: Json = False,
+) -> None:
+    """Verify and time combinations, and say which is best per shape and what each axis is worth.
+
+    The same command continues a sweep that was interrupted. With --on cpu the candidates are
+    verified, counted, and ranked by a cost model.
+    """
+    from kgen.sweep.plan import plan
+
+    spaces = _spaces(study, rows, cols, variants, axis, where, all_)
+    planned = plan(*spaces)
+    how = _how(on, protocol, l2, seconds, search, no_prune, timeout, trials, dry_run, commit)
+    if dry_run:
+        _print_plan(planned, how, json)
+        return
+    if not planned.points:
+        raise CheckFailed(
+            f"nothing is left of {planned.combinations} combinations: {_why(planned)}"
+        )
+    measured, interrupted = _run(planned, how, db, scheduler, local_workers)
+    _tell(measured, how, out, json)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _spaces(
+    study: Path | None,
+    rows: str | None,
+    cols: str | None,
+    variants: str | None,
+    axis: Sequence[str] | None,
+    where: str | None,
+    all_: bool,
+) -> tuple[Space, ...]:
+    from kgen.sweep.space import Space, everything, parse_setting
+    from kgen.sweep.study import read_study
+
+    axes = dict(parse_setting(text) for text in axis or ())
+    lists = {"rows": _numbers("--rows", rows), "cols": _numbers("--cols", cols)}
+    names = _words(variants)
+    if all_:
+        if names or axes or study:
+            raise UsageError("--all is every combination; leave --variants, --axis and files out")
+        return everything(lists["rows"] or (1024,), lists["cols"] or (4096,), where or "")
+    if study:
+        space = read_study(study).changed(names, lists["rows"], lists["cols"], axes, where or "")
+        return (space,)
+    if not names:
+        raise UsageError("name what to sweep: --variants v5,v7, a study file, or --all")
+    return (
+        Space.make(names, lists["rows"] or (1024,), lists["cols"] or (4096,), axes, where or ""),
+    )
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    """Split a list; the axes of a variant that follow its colon stay with it."""
+    found: list[str] = []
+    for word in filter(None, (part.strip() for part in (text or "").split(","))):
+        if found and "=" in word and ":" not in word:
+            found[-1] += "," + word
+        else:
+            found.append(word)
+    return tuple(found)
+
+
+def _numbers(option: str, text: str | None) -> tuple[int, ...]:
+    words = [word.strip() for word in (text or "").split(",") if word.strip()]
+    if wrong := [word for word in words if not word.isdecimal()]:
+        raise UsageError(f"{option} {text}: {wrong[0]!r} is not a number; write it as 257,4096")
+    return tuple(int(word) for word in words)
+
+
+def _how(
+    on: str,
+    protocol: str,
+    l2: str | None,
+    seconds: float | None,
+    search: str,
+    no_prune: bool,
+    timeout: float,
+    trials: int,
+    dry_run: bool,
+    commit: str | None,
+) -> How:
+    from kgen.store.measurement import Provenance
+    from kgen.sweep.halving import find_search
+    from kgen.sweep.run import How
+    from kgen.timing.protocol import find_protocol
+    from kgen.timing.provenance import this_run
+
+    return How(
+        on=on,
+        protocol=find_protocol(protocol, l2, budget_s=seconds),
+        # Planning needs no GPU.
+        provenance=(
+            Provenance(run="", measured_at="", device="") if dry_run else this_run(on, commit)
+        ),
+        search=find_search(search),
+        keep_all=no_prune,
+        prepare_s=timeout,
+        trials=trials,
+    )
+
+
+def _print_plan(planned: Plan, how: How, json: bool) -> None:
+    from kgen.sweep.estimate import estimate
+
+    cost = estimate(planned, how.protocol, how.search, how.on)
+    facts = {
+        "combinations": planned.combinations,
+        "excluded": dict(planned.refused.most_common()),
+        "filtered": planned.filtered,
+        "merged": planned.merged,
+        "points": len(planned.points),
+        "kernels": cost.kernels,
+        "estimated_seconds": round(cost.total_s),
+    }
+    if json:
+        print_json(facts)
+        return
+    rows = [("combinations", f"{planned.combinations:,}")]
+    rows += [(f"  refused: {rule}", f"{n:,}") for rule, n in planned.refused.most_common()]
+    rows += [("  left out by --where", f"{planned.filtered:,}")] if planned.filtered else []
+    rows += [("  the same as another", f"{planned.merged:,}")] if planned.merged else []
+    rows += [
+        ("to measure", f"{len(planned.points):,}"),
+        ("kernels to compile", f"{cost.kernels:,}"),
+    ]
+    rows.append(("estimated time", _duration(cost.total_s)))
+    print_table("", ("", ">"), rows)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _why(planned: Plan) -> str:
+    reasons = [f"{n:,} by the rule '{rule}'" for rule, n in planned.refused.most_common()]
+    reasons += [f"{planned.filtered:,} by --where"] if planned.filtered else []
+    return ", ".join(reasons) or "there were none"
+
+
+def _run(
+    planned: Plan, how: How, db: Path | None, scheduler: str | None, local_workers: int | None
+) -> tuple[list[Measurement], bool]:
+    """Measure what is not measured yet; return the rows of all, and whether Ctrl-C ended it."""
+    from kgen.store.database import open_store
+    from kgen.store.journal import Journal
+    from kgen.sweep.jobs import jobs_of
+    from kgen.sweep.run import run_jobs
+    from kgen.timing.recovery import finish_killed_runs
+
+    with open_store(db) as store:
+        finish_killed_runs(journal := Journal(store))
+        jobs = jobs_of(planned, store, how.protocol, how.provenance)
+        done = [row for job in jobs for row in job.done]
+        with SweepProgress(sum(len(job.candidates) for job in jobs)) as progress:
+            try:
+                if scheduler or local_workers:
+                    from kgen.sweep.distributed import run_distributed
+
+                    run_distributed(jobs, how, journal, progress, scheduler, local_workers)
+                else:
+                    run_jobs(jobs, how, journal, progress)
+            except KeyboardInterrupt:
+                return done + progress.rows, True
+    return done + progress.rows, False
+
+
+def _tell(measured: list[Measurement], how: How, out: Path | None, json: bool) -> None:
+    from kgen.cli.answer_tables import print_answer
+    from kgen.sweep.answer import answer
+
+    if out:
+        from kgen.store.export import write_json
+
+        write_json(out, measured)
+    found = answer(measured)
+    if json:
+        print_json(found.as_object())
+    else:
+        print_answer(found)
+    if found.reason:
+        raise CheckFailed(found.reason)

@@ -1,0 +1,1 @@
+"""The studies' tables and statements as data, and their verdicts on the machine at hand."""
