@@ -14,19 +14,17 @@ from kgen.timing.summary import Sensed, summarized
 
 def finish_killed_runs(journal: Journal) -> None:
     """Add a row for everything that a run had in flight whose process is gone."""
-    groups = defaultdict(list)
+    shapes = defaultdict(list)
     for left in journal.unfinished():
         row = left.row
-        # With as many samples they are of the same rounds.
-        key = (row.provenance.run, row.rows, row.cols, row.l2, len(left.samples_us))
-        groups[key].append(left)
-    for group in groups.values():
+        shapes[row.provenance.run, row.rows, row.cols, row.l2].append(left)
+    for group in shapes.values():
         for row in _finished(group):
             journal.finish(row)
 
 
 def _finished(group: Sequence[Unfinished]) -> list[Measurement]:
-    """Return the rows of candidates of a run and shape that had the same rounds."""
+    """Return the rows of a run's shape, each with the rounds that it had."""
     rows = [left.row for left in group]
     protocol = Protocol.from_json(rows[0].protocol)
     samples = {left.row.variant: left.samples_us for left in group}

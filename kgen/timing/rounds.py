@@ -70,14 +70,8 @@ def run_rounds(
     except KeyboardInterrupt:
         if not any(samples.values()):
             raise
-        return Rounds(_of_whole_rounds(samples, protocol), interrupted=True)
+        return Rounds(samples, interrupted=True)
     return Rounds(samples)
-
-
-def _of_whole_rounds(samples: dict[str, list[float]], protocol: Protocol) -> dict[str, list[float]]:
-    """Return what all had; where one follows the other, only those that had their turn."""
-    had = (min if protocol.interleaved else max)(map(len, samples.values()))
-    return {name: taken[:had] for name, taken in samples.items() if len(taken) >= had}
 
 
 def _take_round(
