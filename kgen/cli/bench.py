@@ -24,8 +24,8 @@ Db = Annotated[
 
 def bench(
     variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
-    rows: Annotated[int, typer.Option(help="Rows of the matrix.")] = 1024,
-    cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
+    rows: Annotated[int, typer.Option(min=0, help="Rows of the matrix.")] = 1024,
+    cols: Annotated[int, typer.Option(min=0, help="Elements of a row.")] = 4096,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
     l2: Annotated[str | None, typer.Option(help="The L2 cache: cold or warm.")] = None,
     baseline: Annotated[
@@ -59,6 +59,8 @@ def bench(
     candidates = _candidates(variants, rows, cols, peers, peer_dir)
     if limit is not None and baseline is None:
         raise UsageError("--fail-if-slower needs --baseline VARIANT to compare with")
+    if limit is not None and on == "cpu":
+        raise UsageError("--fail-if-slower needs times, which --on cpu does not take")
     base = _baseline(baseline, candidates)
     provenance = this_run(on)
     measured = _measure(candidates, how, provenance, on, base, timeout, db)
@@ -151,9 +153,12 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
         raise CheckFailed(f"{len(bad)} of {len(measured)} could not be measured: {words}")
     if limit is None:
         return
+    ours = [row for row in measured if row.kind in ("variant", "file")]
+    compared = [row for row in ours if row.speedup_high and row.variant != row.baseline]
+    if not compared:
+        raise CheckFailed("--fail-if-slower: no variant was timed beside the baseline")
     # Slower for certain: the whole interval of the ratio is.
-    slow = [row for row in measured if row.speedup_high and 1 / row.speedup_high > 1 + limit]
-    slow = [row for row in slow if row.kind in ("variant", "file")]
+    slow = [row for row in compared if 1 / (row.speedup_high or 1) > 1 + limit]
     if slow:
         words = ", ".join(f"{row.variant} by {1 / (row.speedup or 1) - 1:.1%}" for row in slow)
         raise CheckFailed(f"slower than {slow[0].baseline} by more than {limit:.1%}: {words}")

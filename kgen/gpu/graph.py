@@ -35,8 +35,10 @@ class Graph:
         try:
             # What it returns may own memory that the graph writes to.
             self._kept = issue()
-        finally:
-            graph = self._ask(self._cuda.cuStreamEndCapture, self._stream)
+        except BaseException:
+            self._cuda.cuStreamEndCapture(self._stream)  # whose error would hide the cause
+            raise
+        graph = self._ask(self._cuda.cuStreamEndCapture, self._stream)
         self._executable = self._ask(self._cuda.cuGraphInstantiate, graph, 0)
         self._ask(self._cuda.cuGraphDestroy, graph)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -72,24 +73,27 @@ class ReplaySampler:
 
 
 class LaunchSampler:
-    """Times `calls` calls issued one by one, as a program without graphs would."""
+    """Times `calls` calls issued one by one, as a program without graphs would.
 
-    def __init__(self, gpu: Gpu, stream: object, issues: Sequence[Issue], calls: int) -> None:
-        self.gpu, self.stream, self.calls = gpu, stream, calls
+    The first sample is taken after `warmup` untimed calls.
+    """
+
+    def __init__(
+        self, gpu: Gpu, stream: object, issues: Sequence[Issue], calls: int, warmup: int
+    ) -> None:
+        self.gpu, self.stream, self.calls, self.warmup = gpu, stream, calls, warmup
         self.turn = itertools.cycle(issues)
 
     def sample(self) -> Sample:
         """Issue the calls, behind one that keeps the GPU busy while the host issues the next."""
-        self.issue_one()
-        return _between_events(self.gpu, self.stream, self._issue_all, self.calls)
+        self._issue(max(1, self.warmup))
+        self.warmup = 0
+        timed = functools.partial(self._issue, self.calls)
+        return _between_events(self.gpu, self.stream, timed, self.calls)
 
-    def issue_one(self) -> None:
-        """Issue the next call, untimed."""
-        next(self.turn)()
-
-    def _issue_all(self) -> None:
-        for _ in range(self.calls):
-            self.issue_one()
+    def _issue(self, calls: int) -> None:
+        for issue in itertools.islice(self.turn, calls):
+            issue()
 
     def free(self) -> None:
         """Nothing of its own is on the GPU."""

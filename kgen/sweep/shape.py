@@ -132,9 +132,9 @@ class ShapeSearch:
             if name in taken.samples:
                 self.samples[name] = taken.samples[name]
                 self.watcher.sampled(name, taken.samples[name])
-            else:
+            elif not self.bench.is_ready(self.all[name]):  # as `time` has recorded
                 self.samples.pop(name, None)
-                self._finish(name)
+                self.watcher.finished(self.bench.found[name])
 
     def _leave(self, names: Sequence[str], is_complete: bool = True) -> None:
         """Record candidates that get no more samples."""

@@ -69,6 +69,7 @@ class Bench:
         self.protocol, self.provenance, self.prepare_s = protocol, provenance, prepare_s
         self.worker: Worker[Any, Any] = Worker(Station(rows, cols, protocol, open_device))
         self.found: dict[str, Measurement] = {}
+        self.loaded: set[str] = set()
         self.host_us: dict[str, float] = {}
         self.before: Sensors | None = None
         self.stop_s = LEAST_STOP_S
@@ -93,6 +94,7 @@ class Bench:
         outcome = self._ask(Prepare(candidate), self.prepare_s, candidate)
         if isinstance(outcome, KgenError):
             return _unmeasured(row, outcome)
+        self.loaded.add(candidate.name)
         return replace(
             row,
             outcome=Outcome.WRONG if outcome.reason else Outcome.OK,
@@ -115,6 +117,7 @@ class Bench:
             raise
         except CheckFailed as failure:
             self.worker.discard()  # its CUDA context may be lost
+            self.loaded.clear()
             return failure
 
     def time(
@@ -126,15 +129,17 @@ class Bench:
     ) -> Rounds:
         """Take rounds of samples of candidates that were found right, after `earlier` ones.
 
-        `protocol` may differ from the run's in its rounds. A candidate that fails drops out.
+        `protocol` may differ from the run's in its rounds. A candidate that fails drops out, and
+        `record` is told so at once.
         """
         ready = {one.name: one for one in candidates}
         self.before = self.before or self._sensors()
 
         def take(name: str) -> float | None:
-            sample = self._ask(Take(ready[name]), self.stop_s)
+            sample = self._sample(ready[name])
             if isinstance(sample, KgenError):
                 self.found[name] = _unmeasured(self.found[name], sample)
+                record.finish(self.found[name])
                 return None
             self.host_us[name] = sample.host_us
             return float(sample.us)
@@ -146,8 +151,11 @@ class Bench:
         self, samples: Mapping[str, Sequence[float]], baseline: str = "", is_complete: bool = True
     ) -> list[Measurement]:
         """Return the rows of the candidates that have samples, and know them from now on."""
-        sensed = Sensed(self.before or Sensors(), self._sensors())
-        rows = [self.found[name] for name in samples]
+        # Who interrupts does not wait for what may hang, nor is its answer the sensors'.
+        after = self._sensors() if is_complete else Sensors()
+        sensed = Sensed(self.before or Sensors(), after)
+        rows = [self.found[name] for name, taken in samples.items() if taken]
+        rows = [row for row in rows if row.outcome is Outcome.OK]
         rows = summarized(rows, samples, baseline, self.protocol, self.host_us, sensed)
         rows = [replace(row, is_complete=is_complete) for row in rows]
         self.found |= {row.variant: row for row in rows}
@@ -155,16 +163,23 @@ class Bench:
 
     def drop(self, candidate: Candidate) -> None:
         """Give back what a candidate has loaded on the GPU."""
+        self.loaded.discard(candidate.name)
         self._ask(Drop(candidate), self.prepare_s)
 
     def limit_by(self, baseline: Candidate) -> None:
         """Set how long a sample may take, by one of the baseline."""
-        sample = self._ask(Take(baseline), self.stop_s)
+        sample = self._sample(baseline)
         if not isinstance(sample, KgenError):
             calls = self.found[baseline.name].calls_per_sample or 1
             # A sample replays its calls twice.
             longest = 2 * self.protocol.stop_multiple * sample.us * calls / 1e6
             self.stop_s = max(LEAST_STOP_S, longest)
+
+    def _sample(self, candidate: Candidate) -> Any:
+        """Return a sample, or the error; a new worker first makes the candidate ready again."""
+        loading_s = 0.0 if candidate.name in self.loaded else self.prepare_s
+        self.loaded.add(candidate.name)
+        return self._ask(Take(candidate), loading_s + self.stop_s, candidate)
 
     def _sensors(self) -> Sensors:
         answer = self._ask(Sense(), self.prepare_s)
@@ -220,7 +235,8 @@ def measure(
     finally:
         bench.close()
     for name in ready:
-        record.finish(bench.found[name])
+        if bench.found[name].samples_us:
+            record.finish(bench.found[name])
     if taken.interrupted:
         raise KeyboardInterrupt
     return [bench.found[candidate.name] for candidate in candidates]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 
 from kgen.errors import UsageError
+from kgen.evidence.inputs import make
 from kgen.text import did_you_mean
 from kgen.toolchain import CompileOptions
 
@@ -110,7 +111,7 @@ PROTOCOLS = {protocol.name: protocol for protocol in (ROTATED, REPORT)}
 def find_protocol(name: str, l2: str | None = None, **settings: object) -> Protocol:
     """Return a protocol by name with some settings changed; those that are None stay.
 
-    Raises UsageError for an unknown name or state of the L2.
+    Raises UsageError for an unknown name, state of the L2 or input.
     """
     if name not in PROTOCOLS:
         raise UsageError(f"there is no protocol {name!r}{did_you_mean(name, PROTOCOLS)}")
@@ -119,4 +120,6 @@ def find_protocol(name: str, l2: str | None = None, **settings: object) -> Proto
     changes = {key: value for key, value in settings.items() if value is not None}
     if l2:
         changes["l2"] = L2(l2)
-    return replace(PROTOCOLS[name], **changes)  # type: ignore[arg-type]
+    protocol = replace(PROTOCOLS[name], **changes)  # type: ignore[arg-type]
+    make(protocol.input_name, 0, 0)  # of which every candidate's row would tell
+    return protocol

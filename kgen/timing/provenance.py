@@ -59,8 +59,14 @@ def checkout_commit() -> str:
     """Return the commit of the checkout that kgen runs from: $KGEN_COMMIT, git's, or nothing."""
     if named := os.environ.get("KGEN_COMMIT"):
         return named
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        # An installed kgen may lie in the checkout of something else, which does not track it.
+        _git("ls-files", "--error-unmatch", Path(__file__).name)
+        return _git("rev-parse", "--short=12", "HEAD").strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

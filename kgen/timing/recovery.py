@@ -24,21 +24,17 @@ def finish_killed_runs(journal: Journal) -> None:
 
 
 def _finished(group: Sequence[Unfinished]) -> list[Measurement]:
-    """Return the rows of a run's shape, from the rounds that all of its candidates had."""
-    rounds = min(len(left.samples_us) for left in group)
-    if not rounds:
-        reason = "the run was killed before the first round of samples was complete"
-        return [
-            replace(left.row, outcome=Outcome.FAILED, reason=reason, is_complete=False)
-            for left in group
-        ]
-    samples = {left.row.variant: left.samples_us[:rounds] for left in group}
-    protocol = Protocol.from_json(group[0].row.protocol)
+    """Return the rows of a run's shape, each with the rounds that it had."""
     rows = [left.row for left in group]
+    protocol = Protocol.from_json(rows[0].protocol)
+    samples = {left.row.variant: left.samples_us for left in group}
     summaries = summarized(rows, samples, rows[0].variant, protocol, {}, Sensed())
-    return [replace(row, is_complete=False, remark=_remark(row, rounds)) for row in summaries]
+    return [_told(replace(row, is_complete=False)) for row in summaries]
 
 
-def _remark(row: Measurement, rounds: int) -> str:
-    killed = f"the run was killed after {rounds} rounds"
-    return f"{row.remark}; {killed}" if row.remark else killed
+def _told(row: Measurement) -> Measurement:
+    if not row.samples_us:
+        reason = "the run was killed before the first round of samples was complete"
+        return replace(row, outcome=Outcome.FAILED, reason=reason)
+    killed = f"the run was killed after {len(row.samples_us)} rounds"
+    return replace(row, remark=f"{row.remark}; {killed}" if row.remark else killed)

@@ -151,12 +151,8 @@ class Stage:
         """Return a sampler whose samples take about as long as the protocol says."""
         stream, pairs = self.rotation.stream, len(issues)
         if not self.protocol.graphs:
-            plain = LaunchSampler(
-                self.gpu, stream, issues, self.protocol.calls_per_sample(1, pairs)
-            )
-            for _ in range(self.protocol.warmup):
-                plain.issue_one()
-            return plain
+            calls = self.protocol.calls_per_sample(1, pairs)
+            return LaunchSampler(self.gpu, stream, issues, calls, self.protocol.warmup)
         for issue in issues[:1]:  # a library may set itself up in its first call
             issue()
         # So many calls that what a replay costs by itself is a small part of its time.

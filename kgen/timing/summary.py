@@ -39,7 +39,7 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
         protocol_name=protocol.name,
         protocol=protocol.as_json(),
         l2=str(protocol.l2),
-        flags=" ".join(protocol.options.flags()),
+        flags=" ".join(protocol.options.flags()) if candidate.is_kernel else "",
     )
     if candidate.source:
         row = replace(row, source_hash=hashlib.sha256(candidate.source.text.encode()).hexdigest())

@@ -1,8 +1,11 @@
 """Stands for pycuda.driver: memory is numpy's, kernels are Python functions, launches are kept.
 
-Pointers are offsets into one array, so a kernel can be made to write outside its buffers.
+Pointers are offsets into one array, so a kernel can be made to write outside its buffers. What is
+put on a stream happens at once, unless `FakeBindings`, which stand for cuda.bindings.driver, are
+capturing the stream.
 """
 
+from enum import IntEnum
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,7 +36,19 @@ class FakeCuda:
         self.memory = np.zeros(1 << 16, np.uint8)
         self.kernels, self.log, self.used, self.broken = kernels, [], 256, False
         self.Context = SimpleNamespace(pop=lambda: self.log.append("pop"), synchronize=self.check)
-        self.Stream = lambda: SimpleNamespace(synchronize=self.check)
+        self.capturing = None  # the operations of a stream that is captured, and its handle
+
+    def Stream(self):
+        return SimpleNamespace(synchronize=self.check, handle=7)
+
+    def issue(self, stream, entry, operation):
+        """Do an operation and log it, or keep it for a graph."""
+        if self.capturing is not None:
+            assert stream.handle == self.capturing.handle
+            self.capturing.operations.append((entry, operation))
+        else:
+            self.log.append(entry)
+            operation()
 
     def Device(self, number):
         context = SimpleNamespace(
@@ -60,8 +75,13 @@ class FakeCuda:
         self.memory[address : address + nbytes] = value
 
     def memset_d8_async(self, address, value, nbytes, stream):
-        self.log.append("memset")
-        self.memset_d8(address, value, nbytes)
+        self.issue(stream, "memset", lambda: self.memset_d8(address, value, nbytes))
+
+    def memcpy_dtod_async(self, target, source, nbytes, stream):
+        def copy():
+            self.memory[target : target + nbytes] = self.memory[source : source + nbytes]
+
+        self.issue(stream, "copy", copy)
 
     def memcpy_htod(self, address, array):
         self.memory[address : address + array.nbytes] = array.view(np.uint8).ravel()
@@ -100,5 +120,53 @@ class FakeFunction:
 
     def prepared_async_call(self, grid, block, stream, *args, shared_size):
         assert len(args) == len(self.formats)
-        self.cuda.log.append((self.name, grid, block, shared_size))
-        self.cuda.kernels[self.name](self.cuda, *args)
+        kernel = self.cuda.kernels[self.name]
+        entry = (self.name, grid, block, shared_size)
+        self.cuda.issue(stream, entry, lambda: kernel(self.cuda, *args))
+
+
+class CUresult(IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901
+
+
+class FakeBindings:
+    """Graphs of a FakeCuda; `invalidated` makes captures fail at their end."""
+
+    CUresult = CUresult
+    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED="relaxed")
+
+    def __init__(self, cuda, invalidated=False):
+        self.cuda, self.invalidated = cuda, invalidated
+        self.alive = 0  # graphs and executables that are not destroyed
+
+    def CUstream(self, handle):
+        return SimpleNamespace(handle=handle)
+
+    def cuStreamBeginCapture(self, stream, mode):
+        assert mode == "relaxed" and self.cuda.capturing is None
+        self.cuda.capturing = SimpleNamespace(handle=stream.handle, operations=[])
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuStreamEndCapture(self, stream):
+        captured, self.cuda.capturing = self.cuda.capturing, None
+        assert captured.handle == stream.handle
+        if self.invalidated:
+            return CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, None
+        self.alive += 1
+        return CUresult.CUDA_SUCCESS, captured.operations
+
+    def cuGraphInstantiate(self, graph, flags):
+        self.alive += 1
+        return CUresult.CUDA_SUCCESS, list(graph)
+
+    def cuGraphLaunch(self, executable, stream):
+        for entry, operation in executable:
+            self.cuda.issue(stream, entry, operation)
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuGraphDestroy(self, graph):
+        self.alive -= 1
+        return (CUresult.CUDA_SUCCESS,)
+
+    cuGraphExecDestroy = cuGraphDestroy

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,44 +11,14 @@ import pytest
 from kgen import gpu
 from kgen.errors import KernelFault, MissingTool, UsageError
 from kgen.evidence import inputs
-from kgen.evidence.measure import Case, Method, Outcome, measure
 from kgen.evidence.reference import judge
+from kgen.gpu.call import Call
+from kgen.gpu.device import gpu as the_gpu
 from kgen.gpu.device import load_driver
 from kgen.launch import Launch, LaunchPlan
-from kgen.sources.source import Source
-from kgen.toolchain import CompileOptions
-
-BODY = """
-    const float* row = x + static_cast<long long>(blockIdx.x) * cols;
-    float m = -INFINITY, d = 0.0f;
-    for (int c = 0; c < cols; ++c) m = fmaxf(m, row[c]);
-    for (int c = 0; c < cols; ++c) d += expf(row[c] - m);
-    for (int c = threadIdx.x; c < cols; c += blockDim.x)
-        y[static_cast<long long>(blockIdx.x) * cols + c] = expf(row[c] - m) / d;
-"""
-ARGS = "const float* __restrict__ x, float* __restrict__ y"
-
-
-def source(stem, text):
-    return Source(SimpleNamespace(is_host=False), stem, text, (stem,))
-
-
-def softmax_source(stem="softmax_tiny", *, before="", after=""):
-    signature = f'extern "C" __global__ void {stem}({ARGS}, int rows, int cols)'
-    return source(stem, f"#include <cmath>\n{signature} {{\n{before}{BODY}{after}}}\n")
-
-
-def softmax_plan(rows, cols, stem="softmax_tiny", *, shared_bytes=0):
-    launch = Launch(stem, rows, 128, shared_bytes, ("x", "y", "rows", "cols"))
-    return LaunchPlan(rows, cols, (launch,))
-
-
-@pytest.fixture
-def device():
-    try:
-        return gpu.device_info()
-    except MissingTool as missing:
-        pytest.skip(str(missing))
+from kgen.toolchain import CompileOptions, compile_cubin
+from kgen.toolchain.source import PlainSource
+from tests.gpu.kernels import ARGS, ILLEGAL, softmax_plan, softmax_source
 
 
 def run_variant(rows, cols, **text):
@@ -135,13 +105,17 @@ class TestOnTheGpu:
         text = f"""extern "C" __global__ void counting({ARGS}, int* workspace, int cols) {{
             const int before = atomicAdd(workspace, 1);
             for (int c = 0; c < cols; ++c) y[c] = before == 0 ? 1.0f / cols : NAN;
-            if (before > 0) __trap();
         }}"""
         launch = Launch("counting", 1, 1, 0, ("x", "y", "workspace", "cols"))
         plan = LaunchPlan(1, 10, (launch,), workspace_bytes=4)
+        binary = compile_cubin(PlainSource("counting", text, ("counting",)), device.arch)
         x = inputs.make("zeros", 1, 10)
-        assert judge(gpu.run(source("counting", text), plan, x), x, 10).reason == ""
-        gpu.time_launches(source("counting", text), plan, x, warmup=3, launches=5, batches=1)
+        with the_gpu().active():
+            call = Call(the_gpu(), binary, plan, x)
+            for _ in range(3):
+                call.run_step_by_step()
+                assert judge(call.output(), x, 10).reason == ""
+            call.free()
 
     def test_a_shape_too_large_for_the_memory_is_refused(self, device):
         rows, cols = device.memory_bytes // 4 // 1024, 1024
@@ -149,24 +123,8 @@ class TestOnTheGpu:
         with pytest.raises(UsageError, match=f"{rows} x {cols} takes {rows * cols * 4} bytes"):
             gpu.run(softmax_source(), softmax_plan(rows, cols), x)
 
-    def test_times(self, device):
-        rows, cols = 1024, 4096
-        x = inputs.make("uniform", rows, cols)
-        timing = gpu.time_launches(
-            softmax_source(), softmax_plan(rows, cols), x, warmup=2, launches=10, batches=4
-        )
-        assert len(timing.batch_us) == 4
-        assert min(timing.batch_us) <= timing.mean_us <= max(timing.batch_us)
-        assert 8 * rows * cols / timing.mean_us < 2e7  # bytes per microsecond, below 20 TB/s
-        assert 0 < timing.host_us < timing.mean_us
-        assert 0 < timing.registers <= 255
-
     def test_source_module_gives_the_same_results(self, device):
         from pycuda.compiler import SourceModule
-
-        from kgen.gpu.call import Call
-        from kgen.gpu.device import gpu as the_gpu
-        from kgen.toolchain import compile_cubin
 
         options = CompileOptions(use_fast_math=True)
         x = inputs.make("uniform", 8, 100)
@@ -182,27 +140,6 @@ class TestOnTheGpu:
             call.free()
         np.testing.assert_array_equal(y, gpu.run(the_source, plan, x, options))
 
-    def test_a_bad_kernel_costs_only_its_own_row(self, device):
-        def case(stem, **text):
-            return Case(stem, 4, 50, softmax_source(stem, **text), softmax_plan(4, 50, stem), 50)
-
-        cases = [
-            case("good"),
-            case("illegal", after="*reinterpret_cast<float*>(16) = 1.0f;"),
-            case("good_again"),
-            case("endless", before="while (clock64() != 0) {}"),
-            case("wrong", after="if (threadIdx.x == 7) y[7] += 1.0f;"),
-            case("last"),
-        ]
-        method = Method(warmup=2, launches=20, batches=2)
-        rows = list(measure(cases, no_host, method=method, timeout_s=20))
-        outcomes = [row.outcome for row in rows]
-        good, failed = Outcome.OK, Outcome.FAILED
-        assert outcomes == [good, failed, good, failed, Outcome.WRONG, good], rows
-        assert "illegal" in rows[1].reason and "context is lost" in rows[1].reason
-        assert "within 20 s" in rows[3].reason
-        assert rows[0].registers and rows[0].launches_per_call == 1
-
     def test_a_lost_context_is_told_and_the_process_ends_in_order(self, device):
         script = f"from {__name__} import run_after_a_fault; run_after_a_fault()"
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -214,7 +151,7 @@ class TestOnTheGpu:
 
 
 def run_after_a_fault():
-    illegal = softmax_source(after="*reinterpret_cast<float*>(16) = 1.0f;")
+    illegal = softmax_source(after=ILLEGAL)
     for the_source in (illegal, softmax_source()):
         try:
             gpu.run(the_source, softmax_plan(4, 50), inputs.make("uniform", 4, 50))
@@ -222,17 +159,11 @@ def run_after_a_fault():
             print(fault)
 
 
-def no_host(source, plan, x):
-    raise AssertionError("there is no host version here")
-
-
 @pytest.mark.parametrize("rows, cols", [(0, 0), (0, 7), (7, 0)])
 def test_an_empty_matrix_needs_no_launch_and_no_gpu(rows, cols):
     x, plan = np.empty((rows, cols), np.float32), LaunchPlan(rows, cols, ())
     y = gpu.run(softmax_source(), plan, x)
     assert y.shape == (rows, cols) and y.dtype == np.float32
-    with pytest.raises(UsageError, match=f"{rows} x {cols} has nothing to time"):
-        gpu.time_launches(softmax_source(), plan, x)
 
 
 @pytest.mark.parametrize("x", [np.zeros((3, 4), np.float32), np.zeros((4, 3))])

@@ -115,20 +115,22 @@ def test_every_call_clears_the_workspace(on):
 
     cuda = on(FakeCuda(count=count))
     the_plan = plan("count", args=("workspace", "cols"), workspace_bytes=8)
-    execute.run(SOURCE, the_plan, X)
-    execute.time_launches(SOURCE, the_plan, X, warmup=1, launches=2, batches=1)
-    assert cuda.log.count("memset") == 1 + 1 + 3
+    for _ in range(2):
+        execute.run(SOURCE, the_plan, X)
+    assert cuda.log.count("memset") == 2
 
 
-def test_times_whole_batches_after_a_call_that_keeps_the_gpu_busy(on):
-    cuda = on(FakeCuda(a=double, bcd=double))
-    timing = execute.time_launches(SOURCE, plan("a", "bcd"), X, warmup=4, launches=5, batches=2)
-    assert timing.batch_us == pytest.approx((500 / 3, 500 / 3))
-    assert timing.mean_us == pytest.approx(500 / 3)
-    assert timing.registers == 23 and timing.host_us > 0
-    launches = [entry if entry == "record" else entry[0] for entry in cuda.log[1:-4]]
-    batch = ["a", "bcd", "record", *["a", "bcd"] * 3, "record"]
-    assert launches == ["a", "bcd"] * 4 + batch * 2
+def test_a_binary_is_not_compiled_again(on, monkeypatch):
+    on(FakeCuda(double=double))
+    binary = execute.compile_cubin()
+    monkeypatch.delattr(execute, "compile_cubin")
+    np.testing.assert_array_equal(execute.run(SOURCE, plan("double"), X, binary=binary), 2 * X)
+
+
+def test_bare_buffers_are_neither_guarded_nor_filled(on):
+    cuda = on(FakeCuda(writer=writer(-1)))
+    y = execute.run(SOURCE, plan("writer"), X, is_bare=True)
+    assert not np.isnan(y).any() and cuda.used == 256 + 3 * 256
 
 
 @pytest.mark.parametrize("dynamic, asks", [(0, False), (49152 - 100, False), (49152 - 99, True)])
@@ -170,9 +172,3 @@ def test_a_fault_that_ends_the_context_ends_the_use_of_the_gpu(on):
     with pytest.raises(KernelFault, match=r"breaker.*start a new process"):
         execute.run(SOURCE, plan("double"), X)
     assert cuda.log[-1] == "detach"
-
-
-def test_a_fault_while_timing_names_the_kernels(on):
-    on(FakeCuda(double=double, breaker=break_context))
-    with pytest.raises(KernelFault, match=r"^double \(.*\) and breaker \(.*context is lost$"):
-        execute.time_launches(SOURCE, plan("double", "breaker"), X)

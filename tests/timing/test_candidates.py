@@ -1,0 +1,134 @@
+"""What takes part in a benchmark, and why something cannot."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kgen
+from kgen.errors import CompileFailed, MissingTool
+from kgen.execute import find_target
+from kgen.launch import plan, serial_additions
+from kgen.sources.source import Source
+from kgen.store.measurement import Kind
+from kgen.timing import candidates as candidates_module
+from kgen.timing.candidates import COPY_KERNELS, Candidate, compiled, copies, of_peers, of_targets
+from kgen.timing.peers import Peer
+from kgen.toolchain import CompileOptions, find
+
+OPTIONS = CompileOptions()
+
+
+def the_one(variant: str, rows: int, cols: int) -> Candidate:
+    (candidate,) = of_targets([find_target(variant)], rows, cols)
+    return candidate
+
+
+def test_a_variant_has_its_source_and_plan() -> None:
+    candidate = the_one("v7:items=2", 30, 1000)
+    assert (candidate.kind, candidate.name) == (Kind.VARIANT, "v7:items=2")
+    assert (candidate.rows, candidate.cols, candidate.reason) == (30, 1000, "")
+    assert isinstance(candidate.source, Source) and candidate.is_kernel and not candidate.is_host
+    assert candidate.source.text == kgen.render("v7:items=2").text
+    assert candidate.plan == plan(candidate.source, 30, 1000)
+    assert candidate.serial_additions == serial_additions(candidate.source.spec, 1000)
+
+
+def test_items_follow_the_columns() -> None:
+    short, long = the_one("v7", 30, 100), the_one("v7", 30, 4096)
+    assert short.name == long.name == "v7"
+    assert short.source and long.source and short.source.text != long.source.text
+
+
+def test_an_edited_file_has_its_own_text_and_path(tmp_path: Path) -> None:
+    path = tmp_path / "mine.cu"
+    path.write_text(kgen.render("v5").text + "// mine\n")
+    candidate = the_one(str(path), 3, 50)
+    assert (candidate.kind, candidate.name) == (Kind.FILE, str(path))
+    assert candidate.source and candidate.source.text.endswith("// mine\n")
+
+
+def test_host_versions_are_no_kernels() -> None:
+    candidate = the_one("cpu", 3, 50)
+    assert candidate.is_host and not candidate.is_kernel and candidate.kind is Kind.VARIANT
+
+
+@pytest.mark.parametrize(
+    ("variant", "rows", "cols", "reason"),
+    [
+        ("v7:items=1", 3, 5000, "cols=5000 needs items>="),
+        ("v5", 0, 50, "a matrix of 0 x 50 has nothing to time"),
+        ("v5", 3, 0, "a matrix of 3 x 0 has nothing to time"),
+        ("v5", -1, 50, "rows=-1"),
+    ],
+)
+def test_a_shape_that_does_not_suit_is_a_reason(
+    variant: str, rows: int, cols: int, reason: str
+) -> None:
+    candidate = the_one(variant, rows, cols)
+    assert reason in candidate.reason
+    assert candidate.source is candidate.plan is None and not candidate.is_kernel
+
+
+def test_peers_are_no_kernels() -> None:
+    one = Peer("one", "somebody's", Path("one.py"))
+    (candidate,) = of_peers([one], 3, 5000)
+    assert (candidate.kind, candidate.name, candidate.peer) == (Kind.PEER, "one", one)
+    assert candidate.serial_additions > 5000 // 32 and not candidate.is_kernel
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 5), (64, 64), (30, 1027), (1024, 4096)])
+def test_copies_cover_the_matrix(shape: tuple[int, int]) -> None:
+    """Their own threads copy whole vectors, and the last block what is left of them."""
+    driver, *kernels = copies(*shape)
+    assert driver.source is driver.plan is None
+    assert [one.name for one in kernels] == list(COPY_KERNELS)
+    for one in (driver, *kernels):
+        assert one.kind is Kind.COPY and (one.rows, one.cols) == shape
+    count = int(np.prod(shape))
+    for one in kernels:
+        assert one.source and one.plan and f"void {one.name}(const float*" in one.source.text
+        (launch,) = one.plan.launches
+        assert launch.args == ("x", "y", "rows", "cols") and launch.kernel == one.name
+        elements = launch.block * COPY_KERNELS[one.name]
+        assert launch.grid * elements >= count > (launch.grid - 1) * elements
+
+
+def test_candidates_can_be_sent_to_a_worker() -> None:
+    ours = [the_one("v5", 3, 50), the_one("cpu", 3, 50), *copies(3, 50)]
+    assert pickle.loads(pickle.dumps(ours)) == ours
+
+
+def test_kernels_are_compiled_together_and_each_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def compile_many(
+        sources: Sequence[Source], arch: str, options: CompileOptions
+    ) -> list[CompileFailed]:
+        assert (arch, options) == ("sm_90", OPTIONS)
+        asked.extend(source.filename for source in sources)
+        return [CompileFailed(source.filename) for source in sources]
+
+    monkeypatch.setattr(candidates_module, "compile_many", compile_many)
+    ours = [the_one("cpu", 3, 50), the_one("v5", 3, 50), *copies(3, 50), the_one("v5", 0, 50)]
+    host, v5, driver, one, four, refused = compiled(ours, "sm_90", OPTIONS)
+    assert asked == ["softmax_v5.cu", "copy.cu"]
+    assert (str(v5.binary), str(one.binary), one.binary) == (
+        "softmax_v5.cu",
+        "copy.cu",
+        four.binary,
+    )
+    assert host.binary is driver.binary is refused.binary is None
+    assert [one.name for one in (host, v5, driver)] == ["cpu", "v5", "copy_driver"]
+
+
+def test_a_compiler_is_needed_for_kernels_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KGEN_NVCC", raising=False)
+    monkeypatch.setattr(find, "_candidates", lambda name: iter(()))
+    assert compiled([the_one("cpu", 3, 50)], "sm_90", OPTIONS) == [the_one("cpu", 3, 50)]
+    with pytest.raises(MissingTool, match="no nvcc"):
+        compiled([the_one("v5", 3, 50)], "sm_90", OPTIONS)

@@ -1,0 +1,133 @@
+"""Rows of killed runs: what they had sampled is not lost, and what failed stays failed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgen.store.database import Store, open_store
+from kgen.store.journal import Journal
+from kgen.store.measurement import Measurement, Outcome
+from kgen.timing.bench import measure
+from kgen.timing.protocol import REPORT, ROTATED, Protocol
+from kgen.timing.recovery import finish_killed_runs
+from kgen.timing.summary import blank
+from tests.timing.fakes import PROVENANCE, FakeDevice, peer, variant
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "results.sqlite") as store:
+        yield store
+
+
+@pytest.fixture
+def dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the journal write down a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    monkeypatch.setattr("kgen.store.journal.os.getpid", lambda: process.pid)
+
+
+def begin(
+    journal: Journal, protocol: Protocol, *names: str, run: str = "a run"
+) -> dict[str, Measurement]:
+    provenance = replace(PROVENANCE, run=run)
+    rows = {name: blank(variant(name), protocol, provenance) for name in names}
+    for row in rows.values():
+        journal.begin(row)
+    return rows
+
+
+def recovered(store: Store) -> dict[str, Measurement]:
+    finish_killed_runs(Journal(store))
+    assert Journal(store).unfinished() == []
+    return {row.variant: row for row in store.select()}
+
+
+def test_samples_of_a_killed_run_become_rows(store: Store, dead: None) -> None:
+    journal = Journal(store)
+    rows = begin(journal, ROTATED, "a", "b")
+    for us in (2.0, 2.5, 2.25):
+        journal.add_round(rows, {"a": us, "b": us / 2})
+    found = recovered(store)
+    assert found["a"].samples_us == (2.0, 2.5, 2.25) and found["a"].median_us == 2.25
+    assert found["b"].speedup == 2 and found["b"].baseline == "a" and found["b"].is_tied
+    for row in found.values():
+        assert row.outcome is Outcome.OK and not row.is_complete
+        assert row.remark.endswith("the run was killed after 3 rounds")
+        assert row.provenance == PROVENANCE
+
+
+def test_before_the_first_round_there_is_nothing_to_save(store: Store, dead: None) -> None:
+    begin(Journal(store), ROTATED, "a")
+    row = recovered(store)["a"]
+    assert row.outcome is Outcome.FAILED and not row.is_complete
+    assert "killed before the first round" in row.reason
+
+
+def test_one_after_the_other_those_that_had_their_turn_are_saved(store: Store, dead: None) -> None:
+    journal = Journal(store)
+    rows = begin(journal, REPORT, "a", "b", "c")
+    for name in ["a"] * 10 + ["b"] * 4:
+        journal.add_round(rows, {name: 2.0})
+    found = recovered(store)
+    assert [len(found[name].samples_us) for name in "abc"] == [10, 4, 0]
+    assert [found[name].outcome for name in "abc"] == ["ok", "ok", "failed"]
+    assert found["b"].remark == "the run was killed after 4 rounds"
+
+
+def test_runs_are_told_apart_and_those_at_work_left_alone(
+    store: Store, dead: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(store)
+    for run in ("first", "second"):
+        rows = begin(journal, ROTATED, run, run=run)
+        journal.add_round(rows, {run: 2.0})
+    monkeypatch.undo()
+    begin(journal, ROTATED, "at work", run="third")
+    found = recovered(store)
+    assert {row.provenance.run: row.baseline for row in found.values()} == {
+        "first": "first",
+        "second": "second",
+    }
+
+
+class Dying(Journal):
+    """Kills its own process when the third round is written."""
+
+    rounds = 0
+
+    def add_round(self, rows: Mapping[str, Measurement], taken: Mapping[str, float]) -> None:
+        super().add_round(rows, taken)
+        self.rounds += 1
+        if self.rounds == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def measure_and_die(path: str) -> None:
+    """Measure until the end of this process; one candidate fails before that."""
+    candidates = [peer("too_big@2"), peer("slow"), peer("fast"), peer("wrong")]
+    with open_store(Path(path)) as store:
+        measure(candidates, ROTATED, PROVENANCE, open_device=FakeDevice, record=Dying(store))
+
+
+def test_a_run_that_is_killed_leaves_its_rounds(tmp_path: Path) -> None:
+    path = tmp_path / "killed.sqlite"
+    script = f"from {__name__} import measure_and_die; measure_and_die({str(path)!r})"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run([sys.executable, "-c", script], env=environment, timeout=60)
+    assert ran.returncode == -signal.SIGKILL
+    with open_store(path) as store:
+        found = recovered(store)
+    assert [len(found[name].samples_us) for name in ("slow", "fast")] == [3, 3]
+    assert found["fast"].speedup == pytest.approx(3, rel=0.01)
+    assert found["too_big@2"].outcome is Outcome.REFUSED and found["too_big@2"].is_complete
+    assert found["wrong"].outcome is Outcome.WRONG and len(found) == 4
