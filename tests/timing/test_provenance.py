@@ -40,7 +40,8 @@ def test_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "device_info", lambda: H200)
     monkeypatch.setattr(provenance, "device_uuid", lambda: "GPU-1b0c")
     monkeypatch.setattr(provenance, "find_nvcc", lambda: SimpleNamespace(version="13.0.88"))
-    run = this_run(commit="abc123")
+    monkeypatch.setenv("KGEN_COMMIT", "abc123")
+    run = this_run()
     assert (run.device, run.device_uuid, run.arch) == ("NVIDIA H200", "GPU-1b0c", "sm_90")
     assert (run.driver, run.toolchain) == ("580.65.06 (CUDA 13.0)", "nvcc 13.0.88")
     assert run.commit == "abc123"
