@@ -68,5 +68,5 @@ def _draw_series(
     for height, middle, high in zip(heights, middles, highs, strict=True):
         axes.annotate(
             f"{middle:.0f}", (high, height), (3, 0), textcoords="offset points", va="center",
-            fontsize=7,
+            fontsize=7, bbox={"color": "white", "pad": 0.5},
         )  # fmt: skip

@@ -92,15 +92,16 @@ def _draw_crossovers(axes: Axes, sweep: SweepResult, l2: str) -> None:
 
 
 def _label(axes: Axes, l2: str) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda length, _: _short(length)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 1000 else (1,)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda us, _: f"{us:,g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.set_title(f"L2 {l2}", fontsize=9)
     axes.set_xlabel("N, elements of a row (Ki = 1024)")
 

@@ -22,7 +22,8 @@ _NAMED = 6
 _READING = (
     "Times are medians of a call with half of their 95% interval. Ratios are of samples paired by "
     "round, with their 95% interval; where it contains 1 the two are a tie. The best of a kind is "
-    "the one with the least median, so its lead over others of its kind is flattered a little."
+    "the one with the least median, so its lead over others of its kind is flattered a little. In "
+    "the tables of single shapes percentages of a copy are of the medians, not of pairs."
 )
 _UNPAIRED = (
     "Here one candidate was measured after the other, so what drifted meanwhile is in the ratios."
@@ -55,8 +56,8 @@ def _headline(found: Iterable[Contest]) -> str:
     rows = [_headline_row(contest, winner) for contest, winner in compared]
     wins = Counter(winner for _, winner in compared)
     words = (
-        f"Of {wins.total() - wins['']} shapes on which both have times ours is faster on "
-        f"{wins['ours']}, the best peer on {wins['peer']}, and {wins['tie']} are ties."
+        f"Shapes on which both have times: {wins.total() - wins['']}. Ours is faster on "
+        f"{wins['ours']}, the best peer on {wins['peer']}, and on {wins['tie']} they tie."
     )
     return paragraphs("### Our best and the best peer", words, table(columns, rows))
 
@@ -114,7 +115,8 @@ def _times(contest: Contest) -> str:
     if not contest.timed:
         return ""
     columns = (
-        "rank", "", "kind", "us>", "± %>", "GB/s>", "% of copy>", f"over {TORCH}>", "remark",
+        "rank", "candidate", "kind", "us>", "± %>", "GB/s>", "% of copy>",
+        f"over {TORCH}>", "remark",
     )  # fmt: skip
     ranks, torch = contest.ranks(), contest.named(Kind.PEER, TORCH)
     rows = [[ranks.get((row.kind, row.variant), ""), *_cells(row, torch)] for row in contest.timed]

@@ -37,7 +37,7 @@ def object_section(path: Path, title: str) -> Section:
     own = {
         key: value
         for key, value in content.items()
-        if key not in origin.HOLDERS and key not in origin.OWN_KEYS
+        if key not in origin.HOLDERS and not (key in origin.OWN_KEYS and isinstance(value, str))
     }
     return Section(title, paragraphs(plain(origin.of_object(content)), *map(records, _groups(own))))
 

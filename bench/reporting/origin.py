@@ -67,7 +67,7 @@ def _clocks(rows: Sequence[Measurement]) -> list[str]:
 def of_object(content: Mapping[str, Any]) -> str:
     """Return what a JSON object says of its origin, in words."""
     held = [content[key] for key in HOLDERS if isinstance(content.get(key), Mapping)]
-    own = {key: content[key] for key in OWN_KEYS if content.get(key)}
+    own = {key: content[key] for key in OWN_KEYS if isinstance(content.get(key), str)}
     facts = [fact for mapping in (*held, own) for fact in _facts(mapping)]
     if not facts:
         return UNKNOWN

@@ -61,7 +61,7 @@ def paragraphs(*parts: str) -> str:
 
 def number(value: float) -> str:
     """Return a number with four digits, or all of those before the point."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:#.4g}"
 
 
 def interval(middle: float, low: float, high: float, digits: int = 3) -> str:

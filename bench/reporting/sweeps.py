@@ -63,11 +63,15 @@ def _best_cells(best: Measurement, contest: Contest) -> list[str]:
     ]
 
 
+def _competes(row: Measurement, best: Measurement) -> bool:
+    return (row.kind, row.provenance.run) == (best.kind, best.provenance.run)
+
+
 def _ties(best: Measurement, timed: Sequence[Measurement]) -> str:
     names = [
         row.variant
         for row in timed
-        if row.is_tied and row is not best and row.provenance.run == best.provenance.run
+        if best.is_tied and row.is_tied and row is not best and _competes(row, best)
     ]
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

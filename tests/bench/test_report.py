@@ -163,7 +163,7 @@ def test_a_file_of_another_kind_is_named(
 
 def test_the_headline_tells_who_wins(full: Path) -> None:
     text = section(full, "Softmax from memory, L2 cold")
-    assert "Of 3 shapes on which both have times ours is faster on 1, the best peer on 1" in text
+    assert "Shapes on which both have times: 3. Ours is faster on 1, the best peer on 1" in text
     first = cells(text, "1024 x 4096")
     assert first[1] == TUNED and first[3] == "liger" and first[6] == "ours"
     assert first[5] == "1.299 (1.297 - 1.302)" and first[8].startswith("90.")
@@ -198,6 +198,8 @@ def test_what_has_no_times_has_its_reason(full: Path) -> None:
     sweep = section(full, "Sweep v7")
     assert sweep.count(": v9: failed, it hung") == 3 and "- 1025 x 257: v9: failed" in sweep
     assert "quack" not in sweep
+    assert cells(sweep, "1024 x 4096")[1] == TUNED
+    assert cells(sweep, "1025 x 257")[7] == ""  # a peer is faster, and alone
     assert "1 failed" in cells(sweep, "1024 x 4096")[-1]
 
 
@@ -213,8 +215,10 @@ def test_the_searches_and_tools_are_compared(full: Path) -> None:
     assert cells(search, "1024 x 4096", "full")[2:4] == ["v7:threads=512", "120.5"]
     assert cells(search, "1024 x 4096", "halving")[3:] == ["30.25", "1.002 (0.999 - 1.004)"]
     tuner = section(full, "Beside Kernel Tuner")
-    assert cells(tuner, "kernel\\_tuner") == ["kernel\\_tuner", "v7:threads=64", "10.5", "90.1"]
+    assert cells(tuner, "kernel\\_tuner") == ["kernel\\_tuner", "v7:threads=64", "10.50", "90.10"]
+    assert cells(tuner, "kgen") == ["kgen", "v7:threads=128", "10.20", "12.30"]
     assert cells(tuner, "space")[-1] == "v5, v7"
+    assert "The file does not say where" in tuner
 
 
 def test_the_proofs_are_summed_up(full: Path) -> None:
