@@ -20,7 +20,7 @@ def _origin(result: StudyResult) -> str:
     if where is None:
         return "Nothing was timed: the verdicts are on what can be counted and compiled."
     return (
-        f"Measured on an {where.device} ({where.arch}), driver {where.driver}, nvcc "
+        f"Measured on an {where.device} ({where.arch}), driver {where.driver}, "
         f"{where.toolchain}, kgen {where.kgen}, {where.measured_at}. Times are medians with half "
         "of their 95% interval; ratios are of paired samples, with their 95% interval."
     )
