@@ -47,9 +47,10 @@ def search_section(path: Path, title: str) -> Section:
     content = read_object(path)
     rows: list[dict[str, Any]] = []
     for entry in content.get("shapes", []):
-        common = {key: value for key, value in entry.items() if key not in _SEARCHES}
+        searches = [key for key in _SEARCHES if isinstance(entry.get(key), Mapping)]
+        common = {key: value for key, value in entry.items() if key not in searches}
         shape = f"{common.pop('rows', '?')} x {common.pop('cols', '?')}"
-        found = [{"shape": shape, "search": key, **entry[key]} for key in _SEARCHES if key in entry]
+        found = [{"shape": shape, "search": key, **entry[key]} for key in searches]
         # What is about both searches stands beside the last one.
         rows += [*found[:-1], {**(found or [{"shape": shape}])[-1], **common}]
     return Section(title, paragraphs(plain(origin.of_object(content)), records(rows)))

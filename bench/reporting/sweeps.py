@@ -69,9 +69,7 @@ def _competes(row: Measurement, best: Measurement) -> bool:
 
 def _ties(best: Measurement, timed: Sequence[Measurement]) -> str:
     names = [
-        row.variant
-        for row in timed
-        if best.is_tied and row.is_tied and row is not best and _competes(row, best)
+        row.variant for row in timed if row.is_tied and row is not best and _competes(row, best)
     ]
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")

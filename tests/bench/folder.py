@@ -31,20 +31,21 @@ PROVENANCE = Provenance(
 )  # fmt: skip
 KINDS = {"torch": Kind.PEER, "liger": Kind.PEER, "copy_one": Kind.COPY, "copy_driver": Kind.COPY}
 TUNED = "v7:items=4,threads=512"
+# It left after a few rounds, in which it looked fastest.
+EARLY = "v3"
 # Medians in us. Ours is faster on the first shape, a peer on the second; the third is a tie.
 TIMES: Mapping[tuple[int, int], Mapping[str, float]] = {
     (1024, 4096): {
-        "v5": 15,
-        "v7": 12,
-        TUNED: 10,
-        "torch": 20,
-        "liger": 13,
-        "copy_one": 9,
-        "copy_driver": 9.5,
+        EARLY: 9.8, "v5": 15, "v7": 12, TUNED: 10, "torch": 20, "liger": 13,
+        "copy_one": 9, "copy_driver": 9.5,
     },
-    (1025, 257): {"v5": 4, "v7": 3.5, "torch": 3, "liger": 3.2, "copy_one": 2, "copy_driver": 2.5},
-    (256, 65536): {"v5": 60, "v7": 50, "torch": 50, "liger": 70, "copy_one": 45, "copy_driver": 44},
-}
+    (1025, 257): {
+        "v5": 4, "v7": 3.5, "torch": 3, "liger": 3.2, "copy_one": 2, "copy_driver": 2.5,
+    },
+    (256, 65536): {
+        "v5": 60, "v7": 50, "torch": 50, "liger": 70, "copy_one": 45, "copy_driver": 44,
+    },
+}  # fmt: skip
 ENDED = {
     "cpu": (Kind.VARIANT, Outcome.REFUSED, "it runs on the CPU"),
     "quack": (Kind.PEER, Outcome.SKIPPED, "no module named quack"),
@@ -85,7 +86,7 @@ def _row(
 
 def _samples(name: str, shape: tuple[int, int], us: float) -> list[float]:
     rng = np.random.default_rng(zlib.crc32(f"{name} {shape}".encode()))
-    samples: list[float] = (us * rng.lognormal(0, 0.004, ROUNDS)).tolist()
+    samples: list[float] = (us * rng.lognormal(0, 0.004, 6 if name == EARLY else ROUNDS)).tolist()
     return samples
 
 
