@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from kgen.studies.grids import Grid, grids
 from kgen.studies.result import StudyResult
 
@@ -18,25 +20,29 @@ def _origin(result: StudyResult) -> str:
     if where is None:
         return "Nothing was timed: the verdicts are on what can be counted and compiled."
     return (
-        f"Measured on an {where.device} ({where.arch}), driver {where.driver}, nvcc "
+        f"Measured on an {where.device} ({where.arch}), driver {where.driver}, "
         f"{where.toolchain}, kgen {where.kgen}, {where.measured_at}. Times are medians with half "
         "of their 95% interval; ratios are of paired samples, with their 95% interval."
     )
 
 
 def _section(grid: Grid) -> str:
-    names = [column.rstrip(">") for column in grid.columns]
-    marks = ["---:" if column.endswith(">") else "---" for column in grid.columns]
-    lines = [_line(names), f"|{'|'.join(marks)}|", *(_line(row) for row in grid.rows)]
-    notes = "".join(f"\n\n{_text(note)}" for note in grid.notes)
-    return f"### {_text(grid.title)}\n\n" + "\n".join(lines) + notes
+    notes = "".join(f"\n\n{plain(note)}" for note in grid.notes)
+    return f"### {plain(grid.title)}\n\n{table(grid.columns, grid.rows)}{notes}"
 
 
-def _line(cells: list[str] | tuple[str, ...]) -> str:
-    return f"| {' | '.join(map(_text, cells))} |"
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; a column whose name ends in `>` is set flush right."""
+    names = [column.rstrip(">") for column in columns]
+    marks = ["---:" if column.endswith(">") else "---" for column in columns]
+    return "\n".join([_line(names), f"|{'|'.join(marks)}|", *(_line(row) for row in rows)])
 
 
-def _text(words: str) -> str:
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(plain, cells))} |"
+
+
+def plain(words: str) -> str:
     """Return words as Markdown shows them as they are, in one line."""
     one_line = " ".join(words.split())
     return "".join(f"\\{letter}" if letter in "|_*<" else letter for letter in one_line)

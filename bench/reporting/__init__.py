@@ -1,0 +1,1 @@
+"""The sections of RESULTS.md, one module a kind of result file."""
