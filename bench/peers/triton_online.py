@@ -21,8 +21,9 @@ TILE = 1024
 def online(x, y, cols, TILE: tl.constexpr):
     """Write one row: first its maximum and sum tile by tile, then its elements."""
     start = tl.program_id(0).to(tl.int64) * cols
-    # Not -inf: a tile of nothing else would then rescale by exp((-inf) - (-inf)).
-    row_max = -3.4e38
+    # Not -inf: a tile of nothing else would then rescale by exp((-inf) - (-inf)). And no more than
+    # -FLT_MAX: a row of nothing larger must not sum to zero.
+    row_max = -3.4028234663852886e38
     row_sum = 0.0
     for first in range(0, cols, TILE):
         columns = first + tl.arange(0, TILE)

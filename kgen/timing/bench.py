@@ -75,8 +75,8 @@ class Bench:
         self.stop_s = LEAST_STOP_S
 
     def close(self) -> None:
-        """Stop the process that the kernels run in."""
-        self.worker.discard()
+        """End the process that the kernels run in."""
+        self.worker.close()
 
     def prepare(self, candidate: Candidate) -> Measurement:
         """Verify a candidate, compiled if it is a kernel; return its row, without times yet."""

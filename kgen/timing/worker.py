@@ -17,6 +17,8 @@ from typing import Generic, Self, TypeVar
 
 from kgen.errors import CheckFailed, KgenError
 
+# What a process gets for its own end: CUDA's, and that of libraries with processes of their own.
+CLOSE_S = 10.0
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -45,7 +47,7 @@ class Worker(Generic[Item, Result]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.discard()
+        self.close()
 
     def apply(self, item: Item, timeout_s: float) -> Result:
         """Return `function(item)`, or raise the KgenError that it raised.
@@ -74,6 +76,14 @@ class Worker(Generic[Item, Result]):
             process.join()
             raise WorkerLost(f"the process it ran in {_ending(process)}") from None
         return outcome
+
+    def close(self) -> None:
+        """Let the process end by itself, so that it can clean up; stop it if it does not."""
+        if self._running:
+            process, connection = self._running
+            connection.close()
+            process.join(CLOSE_S)
+            self.discard()
 
     def discard(self) -> None:
         """Stop the process at once, if there is one; the next item starts another."""
