@@ -18,7 +18,7 @@ from typing import Generic, Self, TypeVar
 from kgen.errors import CheckFailed, KgenError
 
 # What a process gets for its own end: CUDA's, and that of libraries with processes of their own.
-CLOSE_S = 10.0
+CLOSE_S = 3.0
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
