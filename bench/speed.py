@@ -1,4 +1,4 @@
-"""Measures what kgen itself costs: rendering, starting, running on the CPU, compiling.
+"""Measures what kgen itself costs: planning, rendering, starting, running on the CPU, compiling.
 
 usage: python bench/speed.py [--rows N] [--cols N] [--json FILE]
 
@@ -31,14 +31,36 @@ from kgen.errors import MissingTool
 from kgen.evidence.check import check
 from kgen.evidence.inputs import make
 from kgen.files import write_atomically
+from kgen.sources.render import render
 from kgen.specs.rules import problems
 from kgen.specs.variants import checked, parse
 from kgen.specs.versions import VERSIONS
+from kgen.sweep.plan import plan
+from kgen.sweep.space import Space
 
 LIST_RUNS = 10
 CPU_RUNS = 5
+PLAN_RUNS = 3
 CHECKED = ("v5", "v7", "v9")
 SMALL_ROWS, SMALL_COLS = 4, 257
+RENDERED = 1000
+# Every second of its combinations can run.
+PLANNED = Space.make(
+    ["v2"],
+    axes={
+        "topology": ["tree", "two_level", "warps_thread0"],
+        "merge": ["separate", "paired"],
+        "update": ["three_pass", "online", "online_shared", "online_branch"],
+        "cache": ["none", "exps_output", "inputs_registers", "inputs_shared"],
+        "vec": [1, 2, 4],
+        "unaligned": ["scalar_row", "scalar_groups"],
+        "threads": ["64..1024:64"],
+        "min_blocks": ["auto", 1],
+        "exp": ["expf", "__expf", "exp2"],
+        "normalize": ["divide", "reciprocal"],
+        "static_cols": ["auto", 4096],
+    },
+)
 DEVICE_VERSIONS = [name for name, version in VERSIONS.items() if not version.spec.is_host]
 
 
@@ -81,6 +103,18 @@ def measure_render() -> Iterator[Figure]:
     yield figure("first render, importing Jinja", "ms", [1e3 * seconds(kgen.render, first)])
     times = [1e3 * seconds(kgen.render, variant) for variant in others]
     yield figure("render of another variant", "ms", times, "< 2 ms")
+
+
+def measure_planning() -> Iterator[Figure]:
+    """Time the plan of a sweep, and the spelling and rendering of some of its kernels."""
+    times = [seconds(plan, PLANNED) for _ in range(PLAN_RUNS)]
+    yield figure(f"planning {PLANNED.combinations:,} points", "s", times, "< 5 s")
+    points = plan(PLANNED).points
+    some = points[:: len(points) // RENDERED][:RENDERED]
+    times = [1e6 * seconds(lambda point: point.variant, point) for point in some]
+    yield figure("spelling a point of it", "us", times)
+    times = [seconds(render, point.resolved) for point in some]
+    yield figure(f"rendering {RENDERED:,} distinct kernels of it", "s", [sum(times)], "< 2 s")
 
 
 def distinct_variants() -> list[str]:
@@ -202,6 +236,7 @@ def main() -> None:
     figures: list[Figure] = []
     for measure in (
         measure_render,
+        measure_planning,
         measure_list,
         throughput,
         first_form,

@@ -17,6 +17,13 @@ from kgen.toolchain.find import INSTALL_HINT, Tool, find_disassembler, find_nvcc
 _COMPUTE_CAPABILITY_MAJOR = 75
 _COMPUTE_CAPABILITY_MINOR = 76
 
+# The packages of the extra `gpu`, and what each is for.
+GPU_PACKAGES = {
+    "pycuda": "running kernels on a GPU",
+    "cuda-bindings": "timing by CUDA graphs",
+    "nvidia-ml-py": "reading clocks and temperature",
+}
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -35,12 +42,13 @@ class Finding:
 
 
 def inspect_machine() -> list[Finding]:
-    """Return a finding for Python, the compilers, the disassembler, PyCUDA, the driver, each GPU.
+    """Return a finding for Python, every program and package that kgen can use, and each GPU.
 
     Runs the programs for their versions and asks the CUDA driver for its devices; never raises for
     what is missing or broken.
     """
-    return [_python(), _cxx(), _nvcc(), _disassembler(), _pycuda(), *_gpus()]
+    gpu_packages = [_package(name, use) for name, use in GPU_PACKAGES.items()]
+    return [_python(), _cxx(), _nvcc(), _disassembler(), _profiler(), *gpu_packages, *_gpus()]
 
 
 def _python() -> Finding:
@@ -72,6 +80,15 @@ def _disassembler() -> Finding:
     )
 
 
+def _profiler() -> Finding:
+    def find() -> tuple[str, str]:
+        from kgen.profile.ncu import find_ncu
+
+        return _told(find_ncu())
+
+    return _search("ncu", find, "kgen profile", "install NVIDIA Nsight Compute")
+
+
 def _told(tool: Tool) -> tuple[str, str]:
     return tool.version, f"{tool.path} ({tool.found_by})"
 
@@ -86,15 +103,15 @@ def _search(
     return Finding(what, True, version, where, needed_for, install)
 
 
-def _pycuda() -> Finding:
-    """Look for PyCUDA without importing it, which fails where there is no driver."""
-    needed_for, install = "running kernels on a GPU", "pip install 'kgen[gpu]'"
+def _package(name: str, needed_for: str) -> Finding:
+    """Look for a package without importing it: PyCUDA's import fails where there is no driver."""
+    install = "pip install 'kgen[gpu]'"
     try:
-        installed = importlib.metadata.distribution("pycuda")
+        installed = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
-        return Finding("PyCUDA", False, "", "not installed", needed_for, install)
-    where = str(installed.locate_file("pycuda"))
-    return Finding("PyCUDA", True, installed.version, where, needed_for, install)
+        return Finding(name, False, "", "not installed", needed_for, install)
+    where = str(installed.locate_file(""))
+    return Finding(name, True, installed.version, where, needed_for, install)
 
 
 def _gpus() -> Iterator[Finding]:

@@ -70,6 +70,7 @@ def bare_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kgen.cpu.compiler.find_cxx", missing)
     monkeypatch.setattr(doctor, "find_nvcc", missing)
     monkeypatch.setattr(doctor, "find_disassembler", missing)
+    monkeypatch.setattr("kgen.profile.ncu.find_ncu", missing)
     monkeypatch.setattr(ctypes, "CDLL", no_library)
     monkeypatch.setattr(importlib.metadata, "distribution", no_package)
 
@@ -78,12 +79,13 @@ def test_bare_machine_has_python_alone() -> None:
     found = _found()
     python = found.pop("Python")
     assert python.found and python.version == platform.python_version()
-    assert list(found) == ["C++ compiler", "nvcc", "nvdisasm", "PyCUDA", "GPU driver"]
+    programs, packages = ["C++ compiler", "nvcc", "nvdisasm", "ncu"], list(doctor.GPU_PACKAGES)
+    assert list(found) == [*programs, *packages, "GPU driver"]
     for finding in found.values():
         assert not finding.found and finding.version == "" and finding.where
         assert finding.needed_for and finding.install
     assert found["nvcc"].where == "there is none"
-    assert "kgen[nvcc]" in found["nvcc"].install and "kgen[gpu]" in found["PyCUDA"].install
+    assert "kgen[nvcc]" in found["nvcc"].install and "kgen[gpu]" in found["pycuda"].install
     assert "libcuda.so.1: cannot open" in found["GPU driver"].where
 
 
@@ -113,12 +115,12 @@ def test_pycuda_is_found_without_importing_it(
 ) -> None:
     """Importing PyCUDA raises where there is no driver."""
     installed = SimpleNamespace(version="2025.1", locate_file=lambda name: tmp_path / name)
-    monkeypatch.setattr(importlib.metadata, "distribution", {"pycuda": installed}.__getitem__)
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: installed)
     (tmp_path / "pycuda").mkdir()
     (tmp_path / "pycuda" / "__init__.py").write_text("raise ImportError('libcuda.so.1')")
     monkeypatch.syspath_prepend(str(tmp_path))
-    pycuda = _found()["PyCUDA"]
-    assert pycuda.found and pycuda.version == "2025.1" and pycuda.where == str(tmp_path / "pycuda")
+    pycuda = _found()["pycuda"]
+    assert pycuda.found and pycuda.version == "2025.1" and pycuda.where == str(tmp_path)
 
 
 def test_driver_and_its_gpus(monkeypatch: pytest.MonkeyPatch) -> None:

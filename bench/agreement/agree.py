@@ -1,6 +1,6 @@
 """Asks NVIDIA's tools on a GPU what kgen's CPU executor says without one, and writes both down.
 
-usage: python bench/agreement/agree.py FOLDER [COMMIT]
+usage: python bench/agreement/agree.py FOLDER
 Needs a GPU, PyCUDA, compute-sanitizer, ncu and GCC. Writes FOLDER/agreement.json:
   clean    every version and 40 combinations under memcheck, racecheck, initcheck and synccheck
   counts   ncu's global load and store instructions, and kgen's, for the report's shapes
@@ -108,7 +108,7 @@ def _mutant(job: str, tool: str) -> dict[str, Any]:
 def main() -> None:
     """Ask, compare, write, and print a short table."""
     folder = Path(sys.argv[1])
-    machine = this_run(commit=sys.argv[2] if len(sys.argv) > 2 else "")
+    machine = this_run()
     result = {
         "machine": asdict(machine),
         "counts": counts(),

@@ -16,6 +16,8 @@ from kgen.cli import (
     prove,
     reproduce,
     results,
+    sweep,
+    tune,
 )
 
 app = typer.Typer(
@@ -42,7 +44,9 @@ app.command("profile")(profile.profile)
 app.command("mutate")(mutate.mutate)
 app.command("bench")(bench.bench)
 app.command("reproduce")(reproduce.reproduce)
+app.command("sweep")(sweep.sweep)
 app.command("results")(results.results)
+app.command("tune")(tune.tune)
 app.command("doctor")(explore.doctor)
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 Db = Annotated[
     Path | None, typer.Option("--db", help="The database that keeps the rows; $KGEN_DB, or yours.")
 ]
-Commit = Annotated[str | None, typer.Option(help="Commit to record; git's by default.")]
 
 
 def bench(
@@ -45,7 +44,6 @@ def bench(
     dist: Annotated[str, typer.Option(help="Distribution of the input.")] = "uniform",
     out: Annotated[Path | None, typer.Option(help="Also write this run's rows as JSON.")] = None,
     db: Db = None,
-    commit: Commit = None,
     on: On = "gpu",
     json: Json = False,
 ) -> None:
@@ -64,7 +62,7 @@ def bench(
     if limit is not None and on == "cpu":
         raise UsageError("--fail-if-slower needs times, which --on cpu does not take")
     base = _baseline(baseline, candidates)
-    provenance = this_run(on, commit)
+    provenance = this_run(on)
     measured = _measure(candidates, how, provenance, on, base, timeout, db)
     if out:
         from kgen.store.export import write_json

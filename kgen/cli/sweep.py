@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgen.cli.bench import Commit, Db
+from kgen.cli.bench import Db
 from kgen.cli.console import Json, On, print_json, print_table
 from kgen.cli.progress import SweepProgress
 from kgen.errors import CheckFailed, UsageError
@@ -53,7 +53,6 @@ def sweep(
     ] = None,
     db: Db = None,
     out: Annotated[Path | None, typer.Option(help="Also write the rows as JSON.")] = None,
-    commit: Commit = None,
     on: On = "gpu",
     json: Json = False,
 ) -> None:
@@ -66,7 +65,7 @@ def sweep(
 
     spaces = _spaces(study, rows, cols, variants, axis, where, all_)
     planned = plan(*spaces)
-    how = _how(on, protocol, l2, seconds, search, no_prune, timeout, trials, dry_run, commit)
+    how = _how(on, protocol, l2, seconds, search, no_prune, timeout, trials, dry_run)
     if dry_run:
         _print_plan(planned, how, json)
         return
@@ -75,7 +74,7 @@ def sweep(
             f"nothing is left of {planned.combinations} combinations: {_why(planned)}"
         )
     measured, interrupted = _run(planned, how, db, scheduler, local_workers)
-    _tell(measured, how, out, json)
+    _tell(planned, measured, out, json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -137,7 +136,6 @@ def _how(
     timeout: float,
     trials: int,
     dry_run: bool,
-    commit: str | None,
 ) -> How:
     from kgen.store.measurement import Provenance
     from kgen.sweep.halving import find_search
@@ -149,9 +147,7 @@ def _how(
         on=on,
         protocol=find_protocol(protocol, l2, budget_s=seconds),
         # Planning needs no GPU.
-        provenance=(
-            Provenance(run="", measured_at="", device="") if dry_run else this_run(on, commit)
-        ),
+        provenance=(Provenance(run="", measured_at="", device="") if dry_run else this_run(on)),
         search=find_search(search),
         keep_all=no_prune,
         prepare_s=timeout,
@@ -226,18 +222,19 @@ def _run(
     return done + progress.rows, False
 
 
-def _tell(measured: list[Measurement], how: How, out: Path | None, json: bool) -> None:
-    from kgen.cli.answer_tables import print_answer
+def _tell(planned: Plan, measured: list[Measurement], out: Path | None, json: bool) -> None:
+    """Print what the rows say. Raises CheckFailed when nothing valid is left."""
+    from kgen.cli.answer_tables import as_objects, print_answer
     from kgen.sweep.answer import answer
 
     if out:
         from kgen.store.export import write_json
 
         write_json(out, measured)
-    found = answer(measured)
+    found = answer(measured, planned.refused)
     if json:
-        print_json(found.as_object())
+        print_json(as_objects(found))
     else:
         print_answer(found)
-    if found.reason:
-        raise CheckFailed(found.reason)
+    if found.why_empty:
+        raise CheckFailed(found.why_empty)

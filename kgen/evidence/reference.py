@@ -21,8 +21,8 @@ FLOAT32_ROUNDING = 2.0**-24
 
 # Rows are judged this many elements at a time (8 MiB in float64), whatever the matrix's size.
 CHUNK_ELEMENTS = 1 << 20
-# References of more elements (256 MiB in float64) are computed again for every output.
-MAX_KEPT_ELEMENTS = 1 << 25
+# References of more elements (512 MiB in float64) are computed again for every output.
+MAX_KEPT_ELEMENTS = 1 << 26
 
 
 def softmax64(x: Array) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ from kgen.specs.variants import spelling, stem
 from kgen.specs.versions import find_version
 
 MAX_LINE = 100
-_PRAGMA = re.compile(r"^\s+#pragma")
+_INDENTED_PRAGMA = re.compile(r"^ +#pragma", re.MULTILINE)
 
 
 def render(spec: Spec) -> Source:
@@ -39,33 +39,35 @@ def render(spec: Spec) -> Source:
 @functools.lru_cache(maxsize=4096)
 def _render(spec: Spec) -> Source:
     resolved = spec.resolve()
-    flow, name = Dataflow(resolved), stem(spec)
+    variant, flow = spelling(spec), Dataflow(resolved)
+    name = stem(variant)
     symbols = tuple(name + kernel.suffix for kernel in flow.kernels)
     context = _header(spec, resolved, symbols) | _facts(resolved, flow)
     template = environment().get_template("softmax.cu.j2")
-    text = template.render(s=resolved, d=flow, stem=name, symbols=symbols, **context)
+    text = template.render(
+        s=resolved, d=flow, stem=name, variant=variant, symbols=symbols, **context
+    )
     return Source(resolved, name, _tidy(text), symbols)
 
 
 def _tidy(text: str) -> str:
     """Put pragmas at the left edge and break lines of code that are too long after a comma."""
-    lines = [_PRAGMA.sub("#pragma", line) for line in text.rstrip().split("\n")]
-    return "\n".join(part for line in lines for part in _broken(line)) + "\n"
+    lines = _INDENTED_PRAGMA.sub("#pragma", text.rstrip()).split("\n")
+    return "\n".join(line if len(line) <= MAX_LINE else _broken(line) for line in lines) + "\n"
 
 
-def _broken(line: str) -> list[str]:
+def _broken(line: str) -> str:
     cut = line.rfind(", ", 0, MAX_LINE) + 1
     if len(line) <= MAX_LINE or not cut or line.lstrip().startswith("//"):
-        return [line]
+        return line
     indent = " " * (len(line) - len(line.lstrip()) + 4)
-    return [line[:cut], *_broken(indent + line[cut + 1 :])]
+    return f"{line[:cut]}\n{_broken(indent + line[cut + 1 :])}"
 
 
 def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, Any]:
     version = find_version(spec.version)
     parent, changes = describe.lineage(spec)
     return {
-        "variant": spelling(spec),
         "title": describe.title(resolved),
         "spec_line": describe.spec_line(resolved),
         "parent_line": describe.parent_line(parent, changes),
@@ -138,6 +140,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
+        auto_reload=False,
     )
     made.filters["comment"] = _comment
     return made
@@ -146,6 +149,8 @@ def environment() -> jinja2.Environment:
 def _comment(text: str, indent: int = 0) -> str:
     """Wrap text as the continuation of a `//` comment whose first line is already begun."""
     prefix = "//" + " " * max(indent - 2, 1)
+    if len(text) <= MAX_LINE - len(prefix):
+        return text
     return f"\n{prefix}".join(textwrap.wrap(text, MAX_LINE - len(prefix), break_on_hyphens=False))
 
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, get_type_hints
+from typing import Any
 
 from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE
 from kgen.specs.rules import Problem, natural_topology, problems, problems_for
 from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import DEFAULT_COLS, Spec, differences, format_value, short_name
-from kgen.specs.variants import spelling
+from kgen.specs.variants import listed_values, spelling
 from kgen.specs.versions import find_version
 
-_TYPES = get_type_hints(Spec)
 MAX_CHANGES = 4
 # How many of the places reached so far are searched further.
 MAX_PLACES = 60
 # What is worth trying on the axes whose values are not listed by a type.
 _TRIED: dict[str, tuple[Any, ...]] = {
     "vec_size": (1, 2, 4),
-    "prefetch": (False, True),
     "items_per_thread": (None, 1, 4),
     "tile_size": (None, 1024),
     "threads_per_block": (1, *range(WARP_SIZE, MAX_THREADS_PER_BLOCK + 1, WARP_SIZE)),
@@ -98,9 +95,8 @@ def _changed(spec: Spec, kept: set[str]) -> Iterator[Spec]:
 
 
 def _values(spec: Spec, axis: str) -> tuple[Any, ...]:
-    kind = _TYPES[axis]
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return tuple(kind)
+    if listed := listed_values(axis):
+        return listed
     if axis == "items_per_thread" and spec.in_registers:
         most = (value_limit(spec) - spec.tail_slots) // spec.vec_size
         return (*_TRIED[axis], *([most] if most >= 1 else []))

@@ -6,7 +6,7 @@ that tell valid points from invalid ones are in `kgen.specs.rules`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -18,7 +18,18 @@ MAX_STRIDE_BLOCKS = 2**18
 DEFAULT_COLS = 4096
 
 
-class RowMap(StrEnum):
+class Choice(StrEnum):
+    """The choices of an axis."""
+
+    def __init_subclass__(cls) -> None:
+        # Python 3.11 looks `RowMap.WARP` up through a descriptor written in Python, which the rules
+        # would spend most of their time in; later releases keep members as plain attributes.
+        super().__init_subclass__()
+        for name, member in cls.__members__.items():
+            type.__setattr__(cls, name, member)
+
+
+class RowMap(Choice):
     """Which threads work on a row."""
 
     HOST = "host"
@@ -29,7 +40,7 @@ class RowMap(StrEnum):
     GRID = "grid"
 
 
-class Topology(StrEnum):
+class Topology(Choice):
     """How the partial results of a row's threads in one block meet."""
 
     NONE = "none"
@@ -39,14 +50,14 @@ class Topology(StrEnum):
     TWO_LEVEL = "two_level"
 
 
-class Merge(StrEnum):
+class Merge(Choice):
     """Whether maximum and sum are reduced one after the other or as one pair."""
 
     SEPARATE = "separate"
     PAIRED = "paired"
 
 
-class Update(StrEnum):
+class Update(Choice):
     """What a thread does with an element on the way to the row's maximum and sum."""
 
     THREE_PASS = "three_pass"
@@ -56,7 +67,7 @@ class Update(StrEnum):
     ONLINE_TILE = "online_tile"
 
 
-class Cache(StrEnum):
+class Cache(Choice):
     """What is kept between the scans of a row, and where."""
 
     NONE = "none"
@@ -66,7 +77,7 @@ class Cache(StrEnum):
     INPUTS_SHARED = "inputs_shared"
 
 
-class VecScans(StrEnum):
+class VecScans(Choice):
     """Which scans use vector accesses: those that reduce (first), the one that writes (second)."""
 
     NONE = "none"
@@ -75,21 +86,21 @@ class VecScans(StrEnum):
     BOTH = "both"
 
 
-class Unaligned(StrEnum):
+class Unaligned(Choice):
     """What vectorised scans do on a row that does not start on a vector boundary."""
 
     SCALAR_ROW = "scalar_row"
     SCALAR_GROUPS = "scalar_groups"
 
 
-class Trip(StrEnum):
+class Trip(Choice):
     """Whether the loops over a register cache have a compile-time or a run-time trip count."""
 
     STATIC = "static"
     RUNTIME = "runtime"
 
 
-class Exp(StrEnum):
+class Exp(Choice):
     """The form of the exponential."""
 
     EXPF = "expf"
@@ -97,11 +108,16 @@ class Exp(StrEnum):
     EXP2 = "exp2"
 
 
-class Normalize(StrEnum):
+class Normalize(Choice):
     """How an exponential becomes an output."""
 
     DIVIDE = "divide"
     RECIPROCAL = "reciprocal"
+
+
+ONE_THREAD_A_ROW = frozenset({RowMap.HOST, RowMap.THREAD})
+REGISTER_CACHES = frozenset({Cache.INPUTS_REGISTERS, Cache.EXPS_REGISTERS})
+EXPS_CACHES = frozenset({Cache.EXPS_REGISTERS, Cache.EXPS_OUTPUT})
 
 
 def axis(default: Any, help: str, short: str | None = None) -> Any:
@@ -141,7 +157,14 @@ class Spec:
 
     def replace(self, **changes: Any) -> Spec:
         """Return this spec with some fields changed."""
-        return replace(self, **changes)
+        # A sweep makes these by the 100,000, and dataclasses.replace takes ten times as long.
+        made = object.__new__(Spec)
+        values = vars(made)
+        values.update(vars(self))
+        values.update(changes)
+        if len(values) != len(vars(self)):
+            raise TypeError(f"a spec has no field {', '.join(changes.keys() - vars(self).keys())}")
+        return made
 
     @property
     def is_host(self) -> bool:
@@ -151,7 +174,7 @@ class Spec:
     @property
     def threads_per_row(self) -> int:
         """Threads of one block that share a row (or the block's tile of it)."""
-        if self.row_map in (RowMap.HOST, RowMap.THREAD):
+        if self.row_map in ONE_THREAD_A_ROW:
             return 1
         return WARP_SIZE if self.row_map is RowMap.WARP else self.threads_per_block
 
@@ -173,12 +196,12 @@ class Spec:
     @property
     def in_registers(self) -> bool:
         """Whether a thread's part of the row stays in registers."""
-        return self.cache in (Cache.INPUTS_REGISTERS, Cache.EXPS_REGISTERS)
+        return self.cache in REGISTER_CACHES
 
     @property
     def keeps_exps(self) -> bool:
         """Whether the writing scan starts from exponentials instead of inputs."""
-        return self.cache in (Cache.EXPS_REGISTERS, Cache.EXPS_OUTPUT)
+        return self.cache in EXPS_CACHES
 
     @property
     def in_shared(self) -> bool:
@@ -257,12 +280,22 @@ class Spec:
 
 
 AXES = {f.name: f for f in fields(Spec) if f.name != "version"}
+# What a sweep over everything tries on the axes of numbers; on the others it tries every choice.
+SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
+    "vec_size": (1, 2, 4),
+    "items_per_thread": (None,),  # the least that covers the row
+    "tile_size": (None,),  # eight columns a thread
+    "threads_per_block": (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024),
+    "grid_blocks": (None,),  # one a row
+    "min_blocks_per_sm": (None,),  # no bound on registers
+    "static_cols": (None,),  # one kernel for all row lengths
+}
 
 
 def differences(old: Spec, new: Spec) -> dict[str, tuple[Any, Any]]:
     """Return the axes in which two specs differ, each with its old and new value."""
-    pairs = {name: (getattr(old, name), getattr(new, name)) for name in AXES}
-    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    before, after = vars(old), vars(new)
+    return {name: (before[name], after[name]) for name in AXES if before[name] != after[name]}
 
 
 def format_value(value: Any) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, get_type_hints
 
@@ -11,6 +13,7 @@ from kgen.errors import UsageError
 from kgen.specs.rules import natural_topology, require_valid
 from kgen.specs.spec import (
     AXES,
+    SWEPT_NUMBERS,
     Cache,
     Merge,
     RowMap,
@@ -28,6 +31,14 @@ from kgen.text import did_you_mean
 
 MAX_STEM = 60
 _TYPES = get_type_hints(Spec)
+# What a user types for an axis, short or in full -> the axis.
+AXIS_NAMES = {short_name(axis): axis for axis in AXES} | {axis: axis for axis in AXES}
+# The axes that `follow` looks at: naming another one moves nothing.
+LEADING_AXES = frozenset(
+    "row_map topology update cache vec_size vec_scans tile_size threads_per_block".split()
+)
+# The axes that it never moves.
+STAYING_AXES = frozenset("row_map update exp normalize min_blocks_per_sm static_cols".split())
 # Two words that people use for one of the choices.
 _CACHE_WORDS = {"registers": Cache.INPUTS_REGISTERS, "shared": Cache.INPUTS_SHARED}
 
@@ -38,14 +49,19 @@ def parse(text: str) -> Spec:
     An axis that is not named follows the named ones where its old value could mean nothing (see
     `follow`). Raises UsageError for an unknown version, axis or value, with the nearest known.
     """
+    return apply(*settings(text))
+
+
+def settings(text: str) -> tuple[Spec, dict[str, Any]]:
+    """Return a variant's version and the axes that it sets. Raises UsageError as `parse` does."""
     name, _, rest = text.strip().partition(":")
-    settings = [item.strip() for item in rest.split(",") if item.strip()]
+    items = [item.strip() for item in rest.split(",") if item.strip()]
     changes: dict[str, Any] = {}
-    for axis, value in map(_setting, settings):
+    for axis, value in map(_setting, items):
         if axis in changes:
             raise UsageError(f"{text!r} sets {short_name(axis)} twice")
         changes[axis] = value
-    return apply(find_version(name.strip()).spec, changes)
+    return find_version(name.strip()).spec, changes
 
 
 def checked(text: str) -> Spec:
@@ -62,41 +78,54 @@ def apply(base: Spec, changes: dict[str, Any]) -> Spec:
 
 def _setting(text: str) -> tuple[str, Any]:
     key, equals, value = (part.strip() for part in text.partition("="))
-    names = {short_name(axis): axis for axis in AXES} | {axis: axis for axis in AXES}
-    if key not in names:
-        raise UsageError(f"there is no axis {key!r}{did_you_mean(key, names)}")
+    axis = find_axis(key)
     if not equals or not value:
         raise UsageError(f"{text!r} sets nothing; write {key}=VALUE")
-    return names[key], parse_value(names[key], value)
+    return axis, parse_value(axis, value)
+
+
+def find_axis(word: str) -> str:
+    """Return the axis that a user names, short or in full. Raises UsageError with the nearest."""
+    if word not in AXIS_NAMES:
+        raise UsageError(f"there is no axis {word!r}{did_you_mean(word, AXIS_NAMES)}")
+    return AXIS_NAMES[word]
 
 
 def parse_value(axis: str, text: str) -> Any:
     """Read the value of an axis. Raises UsageError that lists the choices."""
-    kind = _TYPES[axis]
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        choices: dict[str, Any] = {str(choice): choice for choice in kind}
-        words = choices | _CACHE_WORDS if kind is Cache else choices
-    elif kind is bool:
-        words = choices = {"true": True, "false": False}
-    elif text == "auto" and kind is not int:
+    if listed := listed_values(axis):
+        choices = {format_value(value): value for value in listed}
+        words = choices | (_CACHE_WORDS if axis == "cache" else {})
+        if text not in words:
+            problem = f"{short_name(axis)}={text} is not a choice"
+            raise UsageError(problem + did_you_mean(text, choices))
+        return words[text]
+    if text == "auto" and _TYPES[axis] is not int:
         return None
-    elif re.fullmatch(r"-?[0-9]{1,12}", text):
-        return int(text)
-    else:
+    if not re.fullmatch(r"-?[0-9]{1,12}", text):
         raise UsageError(f"{axis}={text}: a whole number is needed")
-    if text not in words:
-        raise UsageError(f"{short_name(axis)}={text} is not a choice{did_you_mean(text, choices)}")
-    return words[text]
+    return int(text)
+
+
+@functools.cache
+def listed_values(axis: str) -> tuple[Any, ...]:
+    """Return the values that an axis chooses from; none when its values are numbers."""
+    kind = _TYPES.get(axis)
+    if kind is bool:
+        return (True, False)
+    return tuple(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ()
+
+
+def swept_values(axis: str) -> tuple[Any, ...]:
+    """Return what a sweep over everything tries on an axis."""
+    return listed_values(axis) or SWEPT_NUMBERS[axis]
 
 
 def choices(axis: str) -> str:
     """Return the values that an axis takes, as a user types them."""
-    kind = _TYPES[axis]
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return " ".join(kind)
-    if kind is bool:
-        return "true false"
-    return "a number" if kind is int else "a number, auto"
+    if listed := listed_values(axis):
+        return " ".join(map(format_value, listed))
+    return "a number" if _TYPES[axis] is int else "a number, auto"
 
 
 def follow(spec: Spec, base: Spec, named: frozenset[str]) -> Spec:
@@ -119,7 +148,11 @@ def follow(spec: Spec, base: Spec, named: frozenset[str]) -> Spec:
 
 
 def _move(spec: Spec, moves: dict[str, Any], named: frozenset[str]) -> Spec:
-    return spec.replace(**{axis: value for axis, value in moves.items() if axis not in named})
+    have = vars(spec)
+    moves = {
+        axis: value for axis, value in moves.items() if axis not in named and have[axis] != value
+    }
+    return spec.replace(**moves) if moves else spec
 
 
 def _follow_row_map(spec: Spec, base: Spec) -> dict[str, Any]:
@@ -163,15 +196,16 @@ def _without_use(spec: Spec) -> dict[str, Any]:
     return moves
 
 
-def spelling(spec: Spec) -> str:
-    """Write a spec as the shortest variant that reads back as the same spec."""
+def spelling(spec: Spec, named: Collection[str] = ()) -> str:
+    """Write a spec as the shortest variant that names some axes and reads back as the same spec."""
     base = find_version(spec.version).spec
-    changes = {axis: new for axis, (_, new) in differences(base, spec).items()}
+    different = differences(base, spec)
+    changes = {axis: getattr(spec, axis) for axis in AXES if axis in different or axis in named}
     # An axis that would follow the others away from its value in the version is named too.
     changes |= {axis: new for axis, (_, new) in differences(apply(base, changes), spec).items()}
-    for axis in list(changes):
+    for axis in [axis for axis in changes if axis not in STAYING_AXES and axis not in named]:
         shorter = {name: value for name, value in changes.items() if name != axis}
-        if apply(base, shorter) == spec:
+        if vars(apply(base, shorter)) == vars(spec):
             changes = shorter
     if not changes:
         return spec.version
@@ -180,12 +214,12 @@ def spelling(spec: Spec) -> str:
     )
 
 
-def stem(spec: Spec) -> str:
-    """Return the file stem and kernel symbol of a spec: `softmax_v7_items4_threads512`.
+def stem(variant: str) -> str:
+    """Return the file stem and kernel symbol of a spelling: `softmax_v7_items4_threads512`.
 
     A name that would be too long to read ends in a digest of the variant instead.
     """
-    name, _, rest = spelling(spec).partition(":")
+    name, _, rest = variant.partition(":")
     words = ["softmax", name]
     for setting in filter(None, rest.split(",")):
         key, _, value = setting.partition("=")

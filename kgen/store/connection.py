@@ -17,7 +17,7 @@ from kgen.errors import UsageError
 from kgen.store.columns import COLUMNS, Column
 
 APPLICATION_ID = int.from_bytes(b"kgen", "big")
-_MAGIC = b"SQLite format 3\0"
+_FOREIGN = "{path} is not a database; name another file"
 
 # One table, a row a measurement, with the provenance in every row: a row is then written whole by
 # one statement, read without a join, and still complete when it is copied into another file.
@@ -112,15 +112,16 @@ def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[sqlite3.Conne
 
 
 def _refuse_foreign_files(path: Path) -> None:
-    """Raise UsageError for a file that is none of SQLite's, which takes a few for empty ones."""
+    """Raise UsageError for what SQLite would wait for, or overwrite: it takes one byte for none.
+
+    The file is not opened: closing it would end the locks that this process has on it.
+    """
     if not path.exists():
         return
     if not path.is_file():
         raise UsageError(f"{path} is not a file; name a file for the database")
-    with path.open("rb") as file:
-        start = file.read(len(_MAGIC))
-    if start not in (b"", _MAGIC):
-        raise UsageError(f"{path} is not a database; name another file")
+    if path.stat().st_size == 1:
+        raise UsageError(_FOREIGN.format(path=path))
 
 
 def _format(path: Path, connection: sqlite3.Connection) -> int:
@@ -212,11 +213,12 @@ _NOT_TEXT = "{path} is damaged (a text is not UTF-8); move it away and start ano
 _SENTENCES = {
     0: _NOT_TEXT,
     sqlite3.SQLITE_BUSY: "{path} is locked by another process; end what holds it and try again",
-    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: its folder may be missing or not writable",
+    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: it or its folder is missing, or not "
+    "yours to use",
     sqlite3.SQLITE_CORRUPT: "{path} is damaged ({error}); move it away and start another file",
     sqlite3.SQLITE_FULL: "no space is left for {path}; free some, or name a file on another disk",
     sqlite3.SQLITE_IOERR: "{path} cannot be read or written ({error}); the disk may be full, over "
     "a quota or on a network: name a file on another disk",
-    sqlite3.SQLITE_NOTADB: "{path} is not a database; name another file",
+    sqlite3.SQLITE_NOTADB: _FOREIGN,
     sqlite3.SQLITE_READONLY: "{path} cannot be written: it or its folder is read-only",
 }

@@ -46,10 +46,10 @@ def _finite(value: float) -> float | None:
 def _object(text: str) -> Any:
     """Return the JSON object in a text; a text that is none as it is, and null for an empty one."""
     try:
-        loaded = json.loads(text, parse_constant=lambda name: None) if text else None
+        loaded = json.loads(text, parse_constant=lambda name: None)
     except (ValueError, RecursionError):
-        return text
-    return loaded if loaded is None or isinstance(loaded, dict) else text
+        loaded = None
+    return loaded if isinstance(loaded, dict) else text or None
 
 
 def json_text(measurements: Iterable[Measurement]) -> str:

@@ -184,8 +184,8 @@ _VECTORS = Dissection(
             "v6_double:vec=2",
             "v6:vec=2",
             "the same step with float2",
-            "half the width does no harm: the width itself is what hurts",
-            "it is not the width of 16 bytes",
+            "half the width helps the writing scan: if 16 bytes hurt it, that is their width",
+            "half the width hurts as well: it is not the width of 16 bytes",
         ),
         _vectors(
             "v6_fetch",

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from kgen.errors import UsageError
 from kgen.text import did_you_mean
-from kgen.timing.statistics import summarize
 
 
 class Search(StrEnum):
@@ -38,12 +37,15 @@ class Halving:
     margin: float = 0.02
 
     def survivors(self, samples: Mapping[str, Sequence[float]]) -> list[str]:
-        """Return the candidates that stay, fastest first, given the samples of all."""
-        medians = {name: summarize(taken).median for name, taken in samples.items()}
-        ranked = sorted(medians, key=lambda name: medians[name])
+        """Return the candidates that stay, fastest first, given the samples of all.
+
+        Of so few samples the least counts: what disturbs a sample makes it longer.
+        """
+        least = {name: min(taken) for name, taken in samples.items()}
+        ranked = sorted(least, key=lambda name: least[name])
         stay = max(-(-len(ranked) // self.factor), self.finalists)
-        limit = (1 + self.margin) * min(medians.values(), default=0.0)
-        return ranked[:stay] + [name for name in ranked[stay:] if medians[name] <= limit]
+        limit = (1 + self.margin) * min(least.values(), default=0.0)
+        return ranked[:stay] + [name for name in ranked[stay:] if least[name] <= limit]
 
     def is_over(self, before: int, after: int) -> bool:
         """Tell whether a rung left so few, or dropped so few, that the rest are the finalists."""

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kgen.errors import MissingTool
 from kgen.store.measurement import Measurement, Provenance
 from kgen.sweep.halving import Halving, Search
 from kgen.sweep.jobs import Job
-from kgen.sweep.model import REFERENCE_GPU, with_model
+from kgen.sweep.model import REFERENCE_GPU, model_us
 from kgen.sweep.prune import prune
 from kgen.sweep.shape import ShapeSearch, Watcher
 from kgen.timing.bench import Bench, Record
-from kgen.timing.candidates import compiled, copies
+from kgen.timing.candidates import Candidate, compiled, copies
 from kgen.timing.on_cpu import measure_on_cpu
 from kgen.timing.protocol import Protocol
 from kgen.timing.station import MakeDevice, open_stage
+from kgen.toolchain import Binary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +105,15 @@ def model_on_cpu(job: Job, how: How, record: Record, watcher: Watcher) -> None:
     by_name = {candidate.name: candidate for candidate in job.candidates}
 
     def keep(row: Measurement) -> None:
-        row = with_model(row, by_name[row.variant])
+        row = _with_model(row, by_name[row.variant])
         record.finish(row)
         watcher.finished(row)
 
     measure_on_cpu(job.candidates, how.protocol, how.provenance, timeout_s=how.prepare_s, keep=keep)
+
+
+def _with_model(row: Measurement, candidate: Candidate) -> Measurement:
+    if row.global_loads is None or candidate.plan is None:
+        return row
+    kernels = candidate.binary.kernels if isinstance(candidate.binary, Binary) else None
+    return replace(row, model_us=model_us(row, candidate.plan, kernels))

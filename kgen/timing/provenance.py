@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import uuid
@@ -19,8 +20,8 @@ from kgen.store.measurement import Provenance
 from kgen.toolchain import find_nvcc
 
 
-def this_run(on: str = "gpu", commit: str | None = None) -> Provenance:
-    """Describe a run that begins now, on the GPU or the CPU; `commit` is git's by default.
+def this_run(on: str = "gpu") -> Provenance:
+    """Describe a run that begins now, on the GPU or the CPU.
 
     Raises MissingTool without a GPU or nvcc, or on the CPU without a C++ compiler; UsageError for
     another place.
@@ -35,7 +36,7 @@ def this_run(on: str = "gpu", commit: str | None = None) -> Provenance:
         **device,
         kgen=__version__,
         templates=template_hash(),
-        commit=checkout_commit() if commit is None else commit,
+        commit=checkout_commit(),
     )
 
 
@@ -55,7 +56,9 @@ def _cpu() -> dict[str, str]:
 
 
 def checkout_commit() -> str:
-    """Return the commit of the checkout that kgen runs from, or nothing."""
+    """Return the commit of the checkout that kgen runs from: $KGEN_COMMIT, git's, or nothing."""
+    if named := os.environ.get("KGEN_COMMIT"):
+        return named
     try:
         # An installed kgen may lie in the checkout of something else, which does not track it.
         _git("ls-files", "--error-unmatch", Path(__file__).name)

@@ -27,7 +27,8 @@ class KernelResources:
 class Binary:
     """One compiled source: the cubin `image` for `arch` (`sm_90`), which also lies at `path`.
 
-    `kernels` follows the order of the source's `kernels`. `log` has the compiler's warnings; it is
+    `kernels` follows the order of the source's `kernels`; the cubin has other kernels as well where
+    sources were compiled together. `log` has the compiler's warnings; it is
     empty when there were none.
     """
 

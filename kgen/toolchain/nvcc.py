@@ -1,14 +1,14 @@
-"""Compiles sources to cubins with nvcc, through the cache."""
+"""Compiles a source to a cubin with nvcc, through the cache."""
 
 from __future__ import annotations
 
 import functools
 import os
 import re
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from kgen.cachedir import cache_dir
@@ -32,39 +32,65 @@ _ENVIRONMENT = (
 _DEFAULT_OPTIONS = CompileOptions()
 
 
+# Far beyond what the slowest kernel takes on a busy machine: it ends an nvcc that hangs.
+_TIME_LIMIT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """A checked request: `command` is nvcc and its flags, `entry` where the binary is kept."""
+
+    source: Compilable
+    arch: str
+    command: tuple[str, ...]
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class Product:
+    """What a run of nvcc yields: the cubin, its messages, the headers that were read."""
+
+    image: bytes
+    output: str
+    headers: list[str]
+    headers_digest: str
+
+
 def compile_cubin(
     source: Compilable, arch: str, options: CompileOptions = _DEFAULT_OPTIONS
 ) -> Binary:
     """Return the binary of `source` for `arch` (`sm_90`), compiled now or taken from the cache.
 
-    Raises CompileFailed with nvcc's own words if it rejects the source or the source lacks one of
-    its kernels, UsageError for an architecture that this nvcc has not or a source for the host,
-    MissingTool if there is no nvcc or no C++ compiler for it.
+    Raises CompileFailed with nvcc's own words if it rejects the source, takes minutes for it or
+    the source lacks one of its kernels, UsageError for an architecture that this nvcc has not or a
+    source for the host, MissingTool if there is no nvcc or no C++ compiler for it.
     """
+    job = prepare(source, arch, options)
+    return job.entry.load(arch) or compile_alone(job)
+
+
+def prepare(source: Compilable, arch: str, options: CompileOptions) -> Job:
+    """Check a request and return what to do for it. Raises UsageError and MissingTool."""
     nvcc = find_nvcc()
     _check_request(source, arch, nvcc)
     flags = _flags(source, arch, options)
-    entry = _entry(source, flags, nvcc)
-    return entry.load(arch) or _compile(source, arch, [str(nvcc.path), *flags], entry)
+    return Job(source, arch, (str(nvcc.path), *flags), _entry(source, flags, nvcc))
 
 
-def compile_many(
-    sources: Iterable[Compilable], arch: str, options: CompileOptions = _DEFAULT_OPTIONS
-) -> list[Binary | CompileFailed]:
-    """Compile several sources at once, as many as there are processors; results in their order.
-
-    A rejected source yields its CompileFailed and leaves the others alone; UsageError and
-    MissingTool, which concern all of them, are raised.
-    """
-
-    def attempt(source: Compilable) -> Binary | CompileFailed:
-        try:
-            return compile_cubin(source, arch, options)
-        except CompileFailed as failure:
-            return failure
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(attempt, sources))
+def compile_alone(job: Job) -> Binary:
+    """Compile a source by itself, whatever the cache has. Raises what `compile_cubin` does."""
+    source, entry = job.source, job.entry
+    make_folder(entry.folder)
+    # The source stays beside the cubin, where profilers look for the lines of -lineinfo.
+    file = entry.folder / source.filename
+    write_atomically(file, source.text)
+    product = run_nvcc(job.command, file, _shown_name(source), _TIME_LIMIT_S)
+    kernels = kernels_of(source, parse_resources(product.output))
+    log = warnings_of(product.output)
+    binary = Binary(entry.cubin, product.image, job.arch, kernels, log)
+    write_atomically(binary.path, binary.image)
+    entry.store(binary, product.headers, product.headers_digest)
+    return binary
 
 
 def supported_archs(nvcc: Tool) -> tuple[str, ...]:
@@ -102,25 +128,8 @@ def _entry(source: Compilable, flags: list[str], nvcc: Tool) -> Entry:
     return Entry(cache_dir("cubin").absolute() / key[:32], key, source.stem)
 
 
-def _compile(source: Compilable, arch: str, command: list[str], entry: Entry) -> Binary:
-    _make_folder(entry.folder)
-    # The source stays beside the cubin, where profilers look for the lines of -lineinfo.
-    file = entry.folder / source.filename
-    write_atomically(file, source.text)
-    with tempfile.TemporaryDirectory(dir=entry.folder, prefix=".nvcc.") as scratch:
-        cubin, depends = Path(scratch, "cubin"), Path(scratch, "depends")
-        products = ["-o", str(cubin), "-MMD", "-MF", str(depends)]
-        output = _run([*command, *products, str(file)], source, file)
-        image = _read_product(cubin, source, output)
-        headers = _headers(depends, file)
-    headers_digest = digest_of_files(headers)
-    kernels = _in_order(parse_resources(output), source)
-    binary = Binary(entry.cubin, image, arch, kernels, warnings_of(output))
-    entry.store(binary, headers, headers_digest)
-    return binary
-
-
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder of the cache. Raises UsageError when that cannot be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -130,34 +139,64 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-def _run(command: list[str], source: Compilable, file: Path) -> str:
-    """Return what nvcc says, with the name of the file that the user knows."""
-    # A fixed folder, so that relative paths in NVCC_APPEND_FLAGS mean the same in every run.
-    ran = subprocess.run(
+def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) -> Product:
+    """Compile a file with nvcc for at most `limit_s` seconds; messages call it by `name`.
+
+    Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler.
+    """
+    with tempfile.TemporaryDirectory(dir=file.parent, prefix=".nvcc.") as scratch:
+        cubin, depends = Path(scratch, "cubin"), Path(scratch, "depends")
+        products = ["-o", str(cubin), "-MMD", "-MF", str(depends)]
+        # A fixed folder, so that relative paths in NVCC_APPEND_FLAGS mean the same in every run.
+        code, output = _run([*command, *products, str(file)], file.parent, name, limit_s)
+        output = output.replace(str(file), name)
+        _check_ending(code, output, name)
+        image = _read_product(cubin, name, output)
+        headers = _headers(depends, file)
+    return Product(image, output, headers, digest_of_files(headers))
+
+
+def _run(command: list[str], folder: Path, name: str, limit_s: float) -> tuple[int, str]:
+    """Return how nvcc ended and what it said."""
+    process = subprocess.Popen(
         command,
-        cwd=file.parent,
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         errors="replace",
+        start_new_session=True,
     )
-    output = ran.stdout.replace(str(file), _shown_name(source))
+    with process:
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+        except BaseException as error:
+            # The programs that nvcc started are of its session; they would outlive nvcc alone.
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise CompileFailed(
+                    f"nvcc was stopped after {limit_s:g} s with {name}; unroll less in it"
+                ) from None
+            raise
+    return process.returncode, output
+
+
+def _check_ending(code: int, output: str, name: str) -> None:
     if "Failed to preprocess host compiler properties" in output:
         raise MissingTool(
             f"nvcc found no C++ compiler that works ({' '.join(output.split())}); install g++, or "
             "name one in NVCC_CCBIN"
         )
-    if ran.returncode != 0:
-        raise CompileFailed(f"nvcc rejected {_shown_name(source)}:\n{warnings_of(output)}")
-    return output
+    if code != 0:
+        raise CompileFailed(f"nvcc rejected {name}:\n{warnings_of(output)}")
 
 
-def _read_product(cubin: Path, source: Compilable, output: str) -> bytes:
+def _read_product(cubin: Path, name: str, output: str) -> bytes:
     try:
         return cubin.read_bytes()
     except FileNotFoundError:
         raise CompileFailed(
-            f"nvcc wrote no cubin for {_shown_name(source)}, see NVCC_PREPEND_FLAGS and "
+            f"nvcc wrote no cubin for {name}, see NVCC_PREPEND_FLAGS and "
             f"NVCC_APPEND_FLAGS:\n{output}"
         ) from None
 
@@ -170,9 +209,13 @@ def _headers(depends: Path, file: Path) -> list[str]:
     return [str(file.parent / path) for path in paths if path != str(file)]
 
 
-def _in_order(
-    kernels: tuple[KernelResources, ...], source: Compilable
+def kernels_of(
+    source: Compilable, kernels: tuple[KernelResources, ...]
 ) -> tuple[KernelResources, ...]:
+    """Return those of the compiled kernels that are the source's, in its order.
+
+    Raises CompileFailed when one of them is not there.
+    """
     by_name = {kernel.kernel: kernel for kernel in kernels}
     if absent := [name for name in source.kernels if name not in by_name]:
         raise CompileFailed(

@@ -12,16 +12,29 @@ from kgen.toolchain.find import INSTALL_HINT, find_disassembler
 
 # A kernel's code reaches from its label to the blank line before the next section, or to the end.
 _CODE = re.compile(r"^\.text\.(\S+):\n(.*?)\s*(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
+# Labels and nvcc's own functions, which are numbered through all of a cubin's kernels.
+_NUMBERED = re.compile(r"(\.L_x_|\$__internal_)(\d+)")
 
 
 def sass_by_kernel(binary: Binary) -> dict[str, str]:
     """Return each kernel's instructions and branch labels, a line each, in nvdisasm's form.
 
+    The labels are numbered by kernel, so that the same code is the same text in any cubin.
     Raises MissingTool if there is no disassembler or it is too old for the binary's architecture.
     """
     text = _disassemble(binary)
-    code = {found[1]: found[2] for found in _CODE.finditer(text)}
+    code = {found[1]: _renumbered(found[2]) for found in _CODE.finditer(text)}
     return {kernel.kernel: code[kernel.kernel] for kernel in binary.kernels}
+
+
+def _renumbered(code: str) -> str:
+    """Number a kernel's labels from 0, whatever else is in the cubin."""
+    numbers: dict[str, int] = {}
+
+    def renumber(found: re.Match[str]) -> str:
+        return f"{found[1]}{numbers.setdefault(found[0], len(numbers))}"
+
+    return _NUMBERED.sub(renumber, code)
 
 
 def sass(binary: Binary) -> str:

@@ -8,12 +8,12 @@ import pytest
 from kgen.cli.mutate import as_json
 from kgen.errors import MissingTool
 from kgen.evidence.mutation.campaign import campaign, explanations
-from kgen.evidence.mutation.machine_code import code_of, same_machine_code
+from kgen.evidence.mutation.machine_code import same_machine_code
 from kgen.evidence.mutation.mistakes import MISTAKES, mutants
 from kgen.sources.render import render
 from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
-from kgen.toolchain import compile_cubin, find_nvcc
+from kgen.toolchain import find_nvcc
 
 RECORDED = Path(__file__).parents[2] / "bench" / "results" / "mutants.json"
 
@@ -80,4 +80,3 @@ def test_machine_code_tells_sources_apart() -> None:
     v1 = render(checked("v1"))
     assert same_machine_code(v1, v1)
     assert not same_machine_code(v1, render(checked("v1:normalize=divide")))
-    assert list(code_of(compile_cubin(v1, "sm_90").image)) == [".text.softmax_v1"]

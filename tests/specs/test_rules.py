@@ -1,13 +1,15 @@
 """Every refusal: what it says, which values it names, what it tells the user to change."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kgen.errors import UsageError
 from kgen.specs.explain import explain
 from kgen.specs.rules import NUMBER_RULES, RULES, problems, problems_for, require_valid
+from kgen.specs.spec import Spec
 from kgen.specs.variants import parse
-from tests.strategies import specs
+from tests.strategies import CHOICES, specs
 
 # variant -> (rule, what its sentence must say)
 REFUSED = {
@@ -126,18 +128,17 @@ VALID = [
 
 @pytest.mark.parametrize(("variant", "expected"), REFUSED.items(), ids=REFUSED)
 def test_refusal(variant: str, expected: tuple[str, str]) -> None:
-    rule, sentence = expected
-    with pytest.raises(UsageError, match=sentence):
+    with pytest.raises(UsageError, match=expected[1]):
         require_valid(parse(variant))
     spec = parse(variant)
-    broken = [check for check in NUMBER_RULES if list(check(spec))]
-    broken = broken or [check for check in RULES if list(check(spec))]
-    assert [check.__name__ for check in broken] == [rule]
+    broken = [rule for rule in NUMBER_RULES if list(rule.check(spec))]
+    broken = broken or [rule for rule in RULES if list(rule.check(spec))]
+    assert [rule.check.__name__ for rule in broken] == [expected[0]]
 
 
 def test_every_rule_is_shown_to_refuse() -> None:
     assert {rule for rule, _ in REFUSED.values()} == {
-        check.__name__ for check in (*NUMBER_RULES, *RULES)
+        rule.check.__name__ for rule in (*NUMBER_RULES, *RULES)
     }
 
 
@@ -187,3 +188,31 @@ def test_shapes_at_the_limit_fit() -> None:
     assert problems_for(parse("v7:items=4"), 1, 4100) != []
     assert problems_for(parse("v7:items=0"), 9, 3) == []
     assert problems_for(parse("v3"), 0, 10**6) == []
+
+
+# Numbers on both sides of what the rules that compute with them allow.
+NUMBERS = {
+    "items_per_thread": st.sampled_from([None, 0, 1, 16, 300]),
+    "tile_size": st.sampled_from([None, 64, 1022, 100_000]),
+    "threads_per_block": st.sampled_from([1, 32, 48, 64, 256, 1024]),
+    "grid_blocks": st.sampled_from([None, 0, 3]),
+    "min_blocks_per_sm": st.sampled_from([None, 1, 8, 33]),
+    "static_cols": st.sampled_from([None, 0, 67, 16_384]),
+}
+
+
+def points_on_the_axes() -> st.SearchStrategy[Spec]:
+    """Specs with every axis at random; hardly any is valid."""
+    return st.builds(parse("v1").replace, **CHOICES | NUMBERS)
+
+
+@settings(max_examples=300, deadline=None)
+@given(one=points_on_the_axes(), other=points_on_the_axes())
+def test_a_rule_reads_the_axes_that_it_says(one: Spec, other: Spec) -> None:
+    for rule in (*NUMBER_RULES, *RULES):
+        mixed = other.replace(**{axis: getattr(one, axis) for axis in rule.reads})
+        assert bool(list(rule.check(mixed))) == bool(list(rule.check(one))), rule.name
+
+
+def test_rules_have_names_in_words() -> None:
+    assert {rule.name for rule in RULES} >= {"warps are whole", "values fit the registers"}

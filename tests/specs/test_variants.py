@@ -2,12 +2,23 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from kgen.errors import UsageError
-from kgen.specs.spec import Cache, Merge, Spec, Topology, VecScans
-from kgen.specs.variants import parse, spelling, stem
+from kgen.specs.spec import AXES, SWEPT_NUMBERS, Cache, Merge, Spec, Topology, VecScans
+from kgen.specs.variants import (
+    LEADING_AXES,
+    STAYING_AXES,
+    apply,
+    follow,
+    listed_values,
+    parse,
+    spelling,
+    stem,
+    swept_values,
+)
 from kgen.specs.versions import VERSIONS
-from tests.strategies import specs
+from tests.strategies import CHOICES, specs
 
 
 @given(specs())
@@ -18,12 +29,12 @@ def test_spelling_reads_back(spec: Spec) -> None:
 @pytest.mark.parametrize("name", VERSIONS)
 def test_a_version_is_spelt_by_its_name(name: str) -> None:
     assert spelling(VERSIONS[name].spec) == name
-    assert stem(VERSIONS[name].spec) == f"softmax_{name}"
+    assert stem(name) == f"softmax_{name}"
 
 
 def test_stems_are_symbols() -> None:
-    assert stem(parse("v7:items=4,threads=512")) == "softmax_v7_items4_threads512"
-    assert stem(parse("v5:exp=__expf")) == "softmax_v5_exp_expf"
+    assert stem("v7:items=4,threads=512") == "softmax_v7_items4_threads512"
+    assert stem("v5:exp=__expf") == "softmax_v5_exp_expf"
 
 
 def test_named_axes_bring_others_along() -> None:
@@ -42,6 +53,25 @@ def test_a_named_axis_never_moves() -> None:
     assert parse("v8:vec=4,vec_scans=first").vec_scans is VecScans.FIRST
     assert parse("v5:row_map=warp,topology=two_level").topology is Topology.TWO_LEVEL
     assert parse("v5:items=4,cache=none").items_per_thread == 4
+
+
+@given(st.data())
+def test_what_follows_follows_the_leading_axes(data: st.DataObject) -> None:
+    base = VERSIONS[data.draw(st.sampled_from(sorted(VERSIONS)))].spec
+    named = data.draw(st.lists(st.sampled_from(sorted(AXES)), max_size=6, unique=True))
+    changes = {axis: data.draw(CHOICES[axis]) for axis in named}
+    spec = apply(base, changes)
+    leading = {axis: value for axis, value in changes.items() if axis in LEADING_AXES}
+    others = {axis: value for axis, value in changes.items() if axis not in LEADING_AXES}
+    assert spec == follow(base.replace(**leading), base, frozenset(changes)).replace(**others)
+    for axis in STAYING_AXES - changes.keys():
+        assert getattr(spec, axis) == getattr(base, axis)
+
+
+def test_sweeps_try_values_on_every_axis() -> None:
+    assert {axis for axis in AXES if not listed_values(axis)} == SWEPT_NUMBERS.keys()
+    assert listed_values("trip") == swept_values("trip") == ("static", "runtime")
+    assert swept_values("vec_size") == (1, 2, 4)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,10 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -104,6 +107,14 @@ def test_a_database_of_another_program_is_refused_and_left(path: Path) -> None:
     assert path.read_bytes() == content
 
 
+def test_a_store_for_reading_takes_no_rows(path: Path) -> None:
+    open_store(path).close()
+    with open_store(path, read_only=True) as store:
+        with pytest.raises(UsageError, match="cannot be written"):
+            store.add(PLAIN)
+        assert store.select() == []
+
+
 def test_an_empty_file_is_filled_but_not_read(path: Path) -> None:
     path.touch()
     with pytest.raises(UsageError, match="is an empty database"):
@@ -126,7 +137,10 @@ def test_a_missing_file_is_not_made_by_reading(path: Path) -> None:
         ("pipe", " is not a file; name a file for the database"),
         ("file/results.sqlite", " cannot be opened: "),
         ("n" * 300, " cannot be opened: File name too long"),
-        ("/proc/results.sqlite", " cannot be opened: its folder may be missing or not writable"),
+        (
+            "/proc/results.sqlite",
+            " cannot be opened: it or its folder is missing, or not yours to use",
+        ),
         ("/proc/absent/results.sqlite", " cannot be opened: No such file or directory"),
     ],
 )
@@ -138,8 +152,14 @@ def test_a_place_that_cannot_hold_a_database(tmp_path: Path, place: str, sentenc
     assert f"{tmp_path / place}{sentence}" in str(refusal.value)
 
 
-@pytest.mark.parametrize("offset", [40, 100, 4096, 16384])
-def test_a_damaged_file_is_told(path: Path, offset: int) -> None:
+@pytest.mark.parametrize(
+    ("offset", "sentence"),
+    [
+        (100, "is damaged (database disk image is malformed); move it away"),
+        (16384, "is damaged (database disk image is malformed); move it away"),
+    ],
+)
+def test_a_damaged_file_is_told(path: Path, offset: int, sentence: str) -> None:
     with open_store(path) as store:
         for _ in range(20):
             store.add(row(reason="x" * 1000))
@@ -148,7 +168,7 @@ def test_a_damaged_file_is_told(path: Path, offset: int) -> None:
     path.write_bytes(content)
     with pytest.raises(UsageError) as refusal, open_store(path, read_only=True) as store:
         store.select()
-    assert str(path) in str(refusal.value)
+    assert f"{path} {sentence}" in str(refusal.value)
 
 
 def test_text_that_is_none_is_damage(path: Path) -> None:
@@ -164,6 +184,17 @@ def test_a_closed_store_is_a_mistake_of_the_caller(path: Path) -> None:
     store.close()
     with pytest.raises(sqlite3.ProgrammingError):
         store.select()
+
+
+def test_opening_a_file_again_keeps_its_locks(path: Path) -> None:
+    with open_store(path) as store:
+        store._connection.execute("PRAGMA journal_mode = DELETE")
+        store._connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(UsageError, match="is locked"):
+            open_store(path, read_only=True, timeout_s=0)
+        program = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('PRAGMA user_version')"
+        other = subprocess.run([sys.executable, "-c", program, path], stderr=subprocess.PIPE)
+        assert b"database is locked" in other.stderr
 
 
 def test_a_locked_file_is_waited_for_then_told(path: Path) -> None:
@@ -210,6 +241,15 @@ def test_another_process_makes_the_file_at_any_moment(
     with open_store(path) as store:
         store.add(FULL)
         assert store.select() == [FULL]
+
+
+def test_a_new_file_that_another_process_soon_releases(path: Path) -> None:
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN IMMEDIATE")
+    threading.Timer(0.2, holder.rollback).start()
+    with open_store(path) as store:
+        store.add(PLAIN)
+        assert store.select() == [PLAIN]
 
 
 @contextmanager
@@ -286,7 +326,7 @@ def test_a_read_only_folder_is_read_and_not_added_to(folder: Path) -> None:
             assert store.select() == [FULL]
         with pytest.raises(UsageError, match="db cannot be written: it or its folder is read-only"):
             open_store(folder / "db")
-        with pytest.raises(UsageError, match="its folder may be missing or not writable"):
+        with pytest.raises(UsageError, match="it or its folder is missing, or not yours to use"):
             open_store(folder / "other")
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from kgen.errors import UsageError
 from kgen.specs.rules import accesses  # noqa: F401  (its rules register themselves)
-from kgen.specs.rules.problem import NUMBER_RULES, RULES, Problem
+from kgen.specs.rules.problem import NUMBER_RULES, RULES, Problem, Rule, name_of
 from kgen.specs.rules.shapes import (
     MAX_DIMENSION,
     problems_for,
+    refusals_for,
     shared_cache_bytes,
     static_shared_bytes,
 )
@@ -23,9 +24,12 @@ __all__ = [
     "NUMBER_RULES",
     "RULES",
     "Problem",
+    "Rule",
+    "name_of",
     "natural_topology",
     "problems",
     "problems_for",
+    "refusals_for",
     "require_valid",
     "shared_cache_bytes",
     "static_shared_bytes",
@@ -34,8 +38,8 @@ __all__ = [
 
 def problems(spec: Spec) -> list[Problem]:
     """Return every rule that the spec breaks; none means that the spec is valid."""
-    found = [problem for check in NUMBER_RULES for problem in check(spec)]
-    return found or [problem for check in RULES for problem in check(spec)]
+    found = [problem for rule in NUMBER_RULES for problem in rule.check(spec)]
+    return found or [problem for rule in RULES for problem in rule.check(spec)]
 
 
 def require_valid(spec: Spec, rows: int | None = None, cols: int | None = None) -> None:

@@ -10,7 +10,7 @@ from kgen.specs.spec import Exp, Spec, Unaligned, VecScans
 MAX_TILE_SIZE = 2**18
 
 
-@number_rule
+@number_rule("vec_size")
 def vectors_are_machine_words(spec: Spec) -> Iterator[Problem]:
     """The machine loads 1, 2 or 4 floats at once."""
     if spec.vec_size not in (1, 2, 4):
@@ -21,14 +21,14 @@ def vectors_are_machine_words(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@number_rule
+@number_rule("tile_size")
 def tiles_are_row_parts(spec: Spec) -> Iterator[Problem]:
     """Counters run at most one tile past the row, and must stay inside an int."""
     if spec.tile_size is not None and not 1 <= spec.tile_size <= MAX_TILE_SIZE:
         yield Problem(("tile_size",), f"tile={spec.tile_size}: use 1 to {MAX_TILE_SIZE} columns")
 
 
-@rule
+@rule("vec_size", "vec_scans")
 def vectors_are_used_somewhere(spec: Spec) -> Iterator[Problem]:
     """Vector accesses and the scans that use them go together."""
     if (spec.vec_size == 1) == (spec.vec_scans is VecScans.NONE):
@@ -43,7 +43,7 @@ def vectors_are_used_somewhere(spec: Spec) -> Iterator[Problem]:
     )
 
 
-@rule
+@rule("unaligned", "vec_size")
 def unaligned_needs_vectors(spec: Spec) -> Iterator[Problem]:
     """Scalar accesses are always aligned."""
     if spec.vec_size == 1 and spec.unaligned is not Unaligned.SCALAR_ROW:
@@ -54,7 +54,7 @@ def unaligned_needs_vectors(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("prefetch", "cache", "vec_scans")
 def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
     """Prefetching overlaps a global vector load of the writing scan with its arithmetic."""
     if not spec.prefetch:
@@ -73,7 +73,7 @@ def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("tile_size", "update", "row_map", "vec_size")
 def tiles_have_a_use(spec: Spec) -> Iterator[Problem]:
     """tile_size belongs to tile-wise updates and to rows shared by several blocks."""
     tile = spec.tile_size
@@ -93,7 +93,7 @@ def tiles_have_a_use(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("row_map", "cache", "vec_size", "exp")
 def host_has_no_device(spec: Spec) -> Iterator[Problem]:
     """Plain C++ has no vector types, caches or intrinsics of the device."""
     if not spec.is_host:

@@ -12,9 +12,21 @@ from kgen.specs.spec import Cache, Merge, RowMap, Spec, Trip, VecScans, short_na
 OTHER_REGISTERS = 16
 # A quarter of the 512 KB of local memory that a thread can have.
 MAX_LOCAL_VALUES = 32_768
+# The axes that decide how many values a thread keeps, and how many it can.
+REGISTER_USE = (
+    "cache",
+    "items_per_thread",
+    "vec_size",
+    "row_map",
+    "update",
+    "tile_size",
+    "threads_per_block",
+    "trip",
+    "min_blocks_per_sm",
+)
 
 
-@rule
+@rule("update", "cache")
 def online_keeps_inputs(spec: Spec) -> Iterator[Problem]:
     """Exponentials of an online scan refer to a maximum that still changes."""
     if spec.is_online and spec.keeps_exps:
@@ -27,7 +39,7 @@ def online_keeps_inputs(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("merge", "cache", "vec_scans", "row_map")
 def parked_pairs_keep_their_thread(spec: Spec) -> Iterator[Problem]:
     """Exponentials parked against a thread's own maximum are rescaled by that thread."""
     parked_pairs = spec.merge is Merge.PAIRED and spec.cache is Cache.EXPS_OUTPUT
@@ -46,7 +58,7 @@ def parked_pairs_keep_their_thread(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("row_map", "cache")
 def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
     """Registers and shared memory end with the kernel."""
     if spec.row_map is RowMap.GRID and (spec.in_registers or spec.in_shared):
@@ -58,40 +70,42 @@ def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("cache", "items_per_thread", "trip", "vec_size")
 def items_need_a_register_cache(spec: Spec) -> Iterator[Problem]:
     """items_per_thread and trip describe the register cache."""
     items = spec.items_per_thread
+    if spec.in_registers:
+        if items is not None and items < (0 if spec.vec_size > 1 else 1):
+            yield Problem(
+                ("items_per_thread",),
+                f"items={items} with vec={spec.vec_size} holds no element; use items=1",
+            )
+        return
     can_cache = not spec.is_host and spec.row_map is not RowMap.GRID
     other = " or cache=inputs_registers" if can_cache else ""
-    if not spec.in_registers and items is not None:
+    if items is not None:
         yield Problem(
             ("items_per_thread", "cache"),
             f"items={items} with cache={spec.cache}: items are what a thread keeps in registers; "
             f"use items=auto{other}",
         )
-    if not spec.in_registers and spec.trip is Trip.RUNTIME:
+    if spec.trip is Trip.RUNTIME:
         yield Problem(
             ("trip", "cache"),
             f"trip=runtime with cache={spec.cache}: only loops over a register cache have a trip "
             f"count to choose; use trip=static{other}",
         )
-    least = 0 if spec.vec_size > 1 else 1
-    if spec.in_registers and items is not None and items < least:
-        yield Problem(
-            ("items_per_thread",),
-            f"items={items} with vec={spec.vec_size} holds no element; use items={max(least, 1)}",
-        )
 
 
-@rule
+@rule(*REGISTER_USE)
 def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
     """Values kept in registers must fit the register file."""
-    limit = value_limit(spec)
-    if spec.in_registers and spec.items_per_thread is not None and spec.slots > limit:
-        most = (limit - spec.tail_slots) // spec.vec_size
-        yield _too_many(spec, "items_per_thread", spec.items_per_thread, spec.slots, most)
-    elif spec.is_tiled and not spec.in_registers and spec.tile_slots > limit:
+    if spec.in_registers:
+        items = spec.items_per_thread
+        if items is not None and spec.slots > (limit := value_limit(spec)):
+            most = (limit - spec.tail_slots) // spec.vec_size
+            yield _too_many(spec, "items_per_thread", items, spec.slots, most)
+    elif spec.is_tiled and spec.tile_slots > (limit := value_limit(spec)):
         groups = (limit - spec.tail_slots) // spec.vec_size
         most = groups * spec.vec_size * spec.threads_per_row
         yield _too_many(spec, "tile_size", spec.tile_cols, spec.tile_slots, most)

@@ -1,4 +1,4 @@
-"""What a broken rule is, and the register of all rules on a spec alone."""
+"""What a broken rule is, and the registers of all rules."""
 
 from __future__ import annotations
 
@@ -16,19 +16,57 @@ class Problem:
     message: str
 
 
-Rule = Callable[[Spec], Iterator[Problem]]
+Check = Callable[[Spec], Iterator[Problem]]
+ShapeCheck = Callable[[Spec, int, int], Iterator[Problem]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule on the spec alone: what checks it, and the axes that decide whether it is broken.
+
+    A sweep asks a rule as soon as these axes are set, and leaves out at once what it refuses.
+    """
+
+    check: Check
+    reads: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        """What the rule demands, in words."""
+        return name_of(self.check)
+
+
 RULES: list[Rule] = []
 # Rules on single numbers. The others compute with these, so they are asked only when these agree.
 NUMBER_RULES: list[Rule] = []
+# Rules on a valid spec and a non-empty matrix.
+SHAPE_RULES: list[ShapeCheck] = []
 
 
-def rule(check: Rule) -> Rule:
-    """Register a rule on the spec alone."""
-    RULES.append(check)
+def rule(*reads: str) -> Callable[[Check], Check]:
+    """Register a rule on the spec alone that these axes decide."""
+    return _register(RULES, reads)
+
+
+def number_rule(axis: str) -> Callable[[Check], Check]:
+    """Register a rule on the number of one axis, which other rules compute with."""
+    return _register(NUMBER_RULES, (axis,))
+
+
+def _register(rules: list[Rule], reads: tuple[str, ...]) -> Callable[[Check], Check]:
+    def register(check: Check) -> Check:
+        rules.append(Rule(check, frozenset(reads)))
+        return check
+
+    return register
+
+
+def shape_rule(check: ShapeCheck) -> ShapeCheck:
+    """Register a rule on a spec together with the shape of the matrix."""
+    SHAPE_RULES.append(check)
     return check
 
 
-def number_rule(check: Rule) -> Rule:
-    """Register a rule on the numbers that other rules compute with."""
-    NUMBER_RULES.append(check)
-    return check
+def name_of(check: Check | ShapeCheck) -> str:
+    """Return what a rule demands, in words: the name of its function."""
+    return check.__name__.replace("_", " ")

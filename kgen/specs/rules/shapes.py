@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, WARP_SIZE
-from kgen.specs.rules.caches import values_fit_the_registers
-from kgen.specs.rules.problem import Problem, rule
+from kgen.specs.rules.caches import REGISTER_USE, values_fit_the_registers
+from kgen.specs.rules.problem import SHAPE_RULES, Problem, ShapeCheck, rule, shape_rule
 from kgen.specs.spec import Cache, Merge, RowMap, Spec, Topology
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
 
 
-@rule
+@rule(*REGISTER_USE, "static_cols")
 def static_cols_is_a_length(spec: Spec) -> Iterator[Problem]:
     """A compile-time row length is a row length, and the cache must cover it."""
     cols = spec.static_cols
@@ -24,37 +24,58 @@ def static_cols_is_a_length(spec: Spec) -> Iterator[Problem]:
             ("static_cols",), f"static_cols={cols}: use 1 to {MAX_DIMENSION} elements a row"
         )
     elif spec.in_registers:
-        yield from row_fits_the_registers(spec, cols, "static_cols")
+        yield from _held_in_registers(spec, cols, "static_cols")
 
 
 def problems_for(spec: Spec, rows: int, cols: int) -> list[Problem]:
     """Return every reason why a valid spec cannot run on a rows x cols matrix."""
-    found = [
-        Problem((), f"{name}={size}: use 0 to {MAX_DIMENSION}, which 32-bit counters can walk")
-        for name, size in (("rows", rows), ("cols", cols))
-        if not 0 <= size <= MAX_DIMENSION
-    ]
-    if found or rows == 0 or cols == 0:
-        return found
+    return [problem for _, problem in refusals_for(spec, rows, cols)]
+
+
+def refusals_for(spec: Spec, rows: int, cols: int) -> Iterator[tuple[ShapeCheck, Problem]]:
+    """Yield the rules that refuse the shape to a valid spec, each with its reason, one by one."""
+    if not (1 <= rows <= MAX_DIMENSION and 1 <= cols <= MAX_DIMENSION):
+        for problem in sizes_can_be_counted(spec, rows, cols):
+            yield sizes_can_be_counted, problem
+        return
+    for check in SHAPE_RULES:
+        for problem in check(spec, rows, cols):
+            yield check, problem
+
+
+def sizes_can_be_counted(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
+    """Loop counters are 32-bit integers; an empty matrix is fine, and has no launch."""
+    for name, size in (("rows", rows), ("cols", cols)):
+        if not 0 <= size <= MAX_DIMENSION:
+            message = f"{name}={size}: use 0 to {MAX_DIMENSION}, which 32-bit counters can walk"
+            yield Problem((), message)
+
+
+@shape_rule
+def static_cols_are_the_cols(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
+    """A compile-time row length fits rows of that length only."""
     if spec.static_cols is not None and spec.static_cols != cols:
-        found.append(
-            Problem(
-                ("static_cols",),
-                f"static_cols={spec.static_cols} was compiled for rows of that length only; "
-                f"use static_cols={cols} or leave it out",
-            )
+        yield Problem(
+            ("static_cols",),
+            f"static_cols={spec.static_cols} was compiled for rows of that length only; "
+            f"use static_cols={cols} or leave it out",
         )
-    if spec.in_registers:
-        found += row_fits_the_registers(spec, cols)
-    return found + list(_row_fits_shared(spec, cols)) + list(_grid_fits(spec, rows, cols))
 
 
-def row_fits_the_registers(spec: Spec, cols: int, word: str = "cols") -> Iterator[Problem]:
+@shape_rule
+def row_fits_the_registers(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
     """A register cache must hold the whole row."""
+    if spec.in_registers:
+        yield from _held_in_registers(spec, cols, "cols")
+
+
+def _held_in_registers(spec: Spec, cols: int, word: str) -> Iterator[Problem]:
     items, vec = spec.items_per_thread, spec.vec_size
+    if items is not None and spec.capacity >= cols:
+        return
     needed = spec.replace(items_per_thread=spec.items_for(cols))
     enough_registers = not list(values_fit_the_registers(needed))
-    if enough_registers and (items is None or spec.capacity >= cols):
+    if enough_registers and items is None:
         return
     if items is None:
         head = f"items=auto would keep {needed.items_per_thread} x vec={vec} values in each of "
@@ -73,7 +94,7 @@ def row_fits_the_registers(spec: Spec, cols: int, word: str = "cols") -> Iterato
 
 def _cache_that_holds(spec: Spec, cols: int) -> str:
     shared = spec.replace(cache=Cache.INPUTS_SHARED, items_per_thread=None)
-    if spec.is_host or list(_row_fits_shared(shared, cols)):
+    if spec.is_host or list(row_fits_shared_memory(shared, 1, cols)):
         return "cache=none"
     return "cache=inputs_shared"
 
@@ -91,7 +112,11 @@ def threads_that_hold(spec: Spec, cols: int) -> int | None:
     return None
 
 
-def _row_fits_shared(spec: Spec, cols: int) -> Iterator[Problem]:
+@shape_rule
+def row_fits_shared_memory(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
+    """A shared cache holds the rows of a block beside what the reductions take."""
+    if not spec.in_shared:
+        return
     needed = shared_cache_bytes(spec, cols)
     if needed > MAX_SHARED_BYTES - static_shared_bytes(spec):
         yield Problem(
@@ -102,7 +127,9 @@ def _row_fits_shared(spec: Spec, cols: int) -> Iterator[Problem]:
         )
 
 
-def _grid_fits(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
+@shape_rule
+def grid_has_enough_blocks(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
+    """Where blocks share a row, the tile decides how many there are."""
     if spec.row_map is RowMap.GRID:
         blocks = rows * -(-cols // spec.tile_cols)
         if blocks > MAX_GRID_BLOCKS:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kgen.limits import MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SM, WARP_SIZE
 from kgen.specs.rules.problem import Problem, number_rule, rule
-from kgen.specs.spec import MAX_STRIDE_BLOCKS, Merge, RowMap, Spec, Topology
+from kgen.specs.spec import MAX_STRIDE_BLOCKS, ONE_THREAD_A_ROW, Merge, RowMap, Spec, Topology
 
 
 def natural_topology(spec: Spec) -> Topology:
@@ -26,7 +26,7 @@ def _connection(spec: Spec, *ways: str) -> str:
     return " or ".join(ways or [f"topology=two_level,threads={max(threads // 32, 1) * 32}"])
 
 
-@number_rule
+@number_rule("threads_per_block")
 def threads_fit_a_block(spec: Spec) -> Iterator[Problem]:
     """A block has 1 to 1024 threads."""
     threads = spec.threads_per_block
@@ -37,7 +37,7 @@ def threads_fit_a_block(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("row_map", "threads_per_block")
 def host_has_one_thread(spec: Spec) -> Iterator[Problem]:
     """The host version is serial."""
     threads = spec.threads_per_block
@@ -48,12 +48,12 @@ def host_has_one_thread(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("topology", "row_map", "threads_per_block")
 def warps_are_whole(spec: Spec) -> Iterator[Problem]:
     """Shuffles and one-warp rows need whole warps."""
     threads = spec.threads_per_block
     by_warps = spec.topology in (Topology.TWO_LEVEL, Topology.WARPS_THREAD0)
-    if (by_warps or spec.row_map is RowMap.WARP) and threads % WARP_SIZE:
+    if threads % WARP_SIZE and (by_warps or spec.row_map is RowMap.WARP):
         low = min(max(threads // WARP_SIZE, 1) * WARP_SIZE, MAX_THREADS_PER_BLOCK)
         reason = f"topology={spec.topology}" if by_warps else "row_map=warp"
         choice = f"{low} or {low + WARP_SIZE}" if low < MAX_THREADS_PER_BLOCK else str(low)
@@ -64,7 +64,7 @@ def warps_are_whole(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("topology", "row_map", "threads_per_block")
 def tree_halves_evenly(spec: Spec) -> Iterator[Problem]:
     """A halving tree needs a power of two."""
     threads = spec.threads_per_row
@@ -79,12 +79,12 @@ def tree_halves_evenly(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("topology", "row_map", "threads_per_block")
 def topology_fits_row_map(spec: Spec) -> Iterator[Problem]:
     """The reduction must connect exactly the threads of a row."""
     threads, topology = spec.threads_per_row, spec.topology
     axes = ("topology", "row_map", "threads_per_block")
-    if spec.row_map in (RowMap.HOST, RowMap.THREAD) and topology is not Topology.NONE:
+    if spec.row_map in ONE_THREAD_A_ROW and topology is not Topology.NONE:
         yield Problem(
             axes,
             f"topology={topology} with row_map={spec.row_map}: one thread has the whole row, so "
@@ -110,7 +110,7 @@ def topology_fits_row_map(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("merge", "topology")
 def pairs_have_somewhere_to_meet(spec: Spec) -> Iterator[Problem]:
     """A paired merge joins the states of several threads."""
     if spec.merge is Merge.PAIRED and spec.topology is Topology.NONE:
@@ -121,7 +121,7 @@ def pairs_have_somewhere_to_meet(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule
+@rule("grid_blocks", "row_map")
 def grid_belongs_to_grid_stride(spec: Spec) -> Iterator[Problem]:
     """Only the grid-stride row map leaves the number of blocks open."""
     grid = spec.grid_blocks
@@ -137,7 +137,7 @@ def grid_belongs_to_grid_stride(spec: Spec) -> Iterator[Problem]:
         yield Problem(("grid_blocks",), f"grid={grid}: use 1 to {MAX_STRIDE_BLOCKS} blocks")
 
 
-@rule
+@rule("min_blocks_per_sm", "threads_per_block", "row_map")
 def blocks_fit_an_sm(spec: Spec) -> Iterator[Problem]:
     """Launch bounds cannot ask for more threads than an SM has."""
     blocks = spec.min_blocks_per_sm

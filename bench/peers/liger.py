@@ -1,0 +1,31 @@
+"""Liger-Kernel: its Triton kernels for softmax, a block a row; up to 65536 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from liger_kernel.ops.softmax import LigerSoftmaxFunction
+
+from kgen.errors import UsageError
+from kgen.timing.peers import DeviceMatrix
+
+from ._torch import on_stream
+
+# Its own limit of a row that one block holds.
+MAX_COLS = 65536
+
+
+def softmax(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of its own, for want of a parameter for the output."""
+    made: torch.Tensor = LigerSoftmaxFunction.apply(x)
+    return made
+
+
+def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
+    """Return what issues the softmax of `x` on the stream. Raises UsageError for long rows."""
+    if x.shape[1] > MAX_COLS:
+        raise UsageError(
+            f"Liger takes rows of up to {MAX_COLS} columns, and these have {x.shape[1]}"
+        )
+    return on_stream(softmax, x, y, stream)

@@ -1,0 +1,21 @@
+"""PyTorch, eager: torch.softmax into a given output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from kgen.timing.peers import DeviceMatrix
+
+from ._torch import on_stream
+
+
+def softmax(x: torch.Tensor, y: torch.Tensor) -> None:
+    """Fill `y`."""
+    torch.softmax(x, -1, out=y)
+
+
+def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
+    """Return what issues the softmax of `x` on the stream."""
+    return on_stream(softmax, x, y, stream)

@@ -1,0 +1,126 @@
+"""The command that keeps the winners: tune."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kgen.cli.console import Json, print_json, print_table
+from kgen.errors import MissingTool, UsageError
+
+if TYPE_CHECKING:
+    from kgen.sweep.tuned import Winner
+
+_COLUMNS = (
+    "device",
+    "shape>",
+    "variant",
+    "median us>",
+    "spread %>",
+    "% of copy>",
+    "tied>",
+    "of>",
+    "templates",
+    "date (UTC)",
+)
+
+
+def tune(
+    db: Annotated[Path | None, typer.Option(help="The database; $KGEN_DB, or your own.")] = None,
+    out: Annotated[Path, typer.Option(help="The table to add to, or to look up in.")] = Path(
+        "tuned.json"
+    ),
+    lookup: Annotated[
+        str | None, typer.Option(help="Print the variant for a shape: ROWSxCOLS.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Look up for this GPU; the one in use by default.")
+    ] = None,
+    l2: Annotated[str, typer.Option(help="The state of the L2 cache: cold or warm.")] = "cold",
+    json: Json = False,
+) -> None:
+    """Keep the fastest measured variant of every shape in a table, or look one up in it."""
+    if lookup is None:
+        _keep(db, out, l2, json)
+    else:
+        _look_up(out, lookup, device, json)
+
+
+def _keep(db: Path | None, out: Path, l2: str, json: bool) -> None:
+    from kgen.store.database import open_store
+    from kgen.store.measurement import Kind, Outcome
+    from kgen.sweep.tuned import AGAIN, merge, read_table, winners, write_table
+    from kgen.timing.protocol import L2
+
+    if l2 not in list(L2):
+        raise UsageError(f"--l2 {l2}: the L2 cache is {' or '.join(L2)}")
+    with open_store(db, read_only=True) as store:
+        rows = store.select(kind=Kind.VARIANT, outcome=Outcome.OK, l2=l2)
+        place = store.path
+    found = winners(rows)
+    if not found:
+        raise UsageError(f"{place} has no times of variants with a {l2} L2 cache; {AGAIN}")
+    table = merge(read_table(out) if out.exists() else [], found)
+    write_table(out, table)
+    if json:
+        print_json(_objects(table))
+    else:
+        print_table("", _COLUMNS, map(_cells, table))
+        print(f"wrote {len(table)} winners to {out}, {len(found)} of them from {place}")
+
+
+def _look_up(path: Path, shape: str, device: str | None, json: bool) -> None:
+    from kgen.sources.render import template_hash
+    from kgen.sweep.tuned import find, read_table
+
+    rows, cols = _shape(shape)
+    table = read_table(path)
+    winner = find(table, device or _gpu(), rows, cols, template_hash())
+    if json:
+        print_json(_objects([winner])[0])
+        return
+    print(winner.variant)
+    evidence = f"{winner.median_us:.2f} us +- {winner.spread_percent:.1f}%, {winner.measured_at}"
+    print(f"won at {winner.rows} x {winner.cols}: {evidence}", file=sys.stderr)
+
+
+def _shape(text: str) -> tuple[int, int]:
+    if not (found := re.fullmatch(r"\s*([0-9]{1,9})\s*x\s*([0-9]{1,9})\s*", text)):
+        raise UsageError(f"--lookup {text}: write a shape as ROWSxCOLS, 1024x4096")
+    return int(found[1]), int(found[2])
+
+
+def _gpu() -> str:
+    from kgen.gpu import device_info
+
+    try:
+        return device_info().name
+    except MissingTool as missing:
+        raise MissingTool(f"{missing}, or name a GPU with --device") from None
+
+
+def _objects(table: Sequence[Winner]) -> list[dict[str, Any]]:
+    from dataclasses import asdict
+
+    return [asdict(winner) for winner in table]
+
+
+def _cells(winner: Winner) -> tuple[str, ...]:
+    copy = winner.percent_of_copy
+    return (
+        winner.device,
+        f"{winner.rows} x {winner.cols}",
+        winner.variant,
+        f"{winner.median_us:.2f}",
+        f"{winner.spread_percent:.1f}",
+        "" if copy is None else f"{copy:.0f}",
+        str(len(winner.ties)),
+        str(winner.candidates),
+        winner.templates,
+        winner.measured_at[:16].replace("T", " "),
+    )

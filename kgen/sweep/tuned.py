@@ -1,0 +1,270 @@
+"""The tuned table: for each shape on each GPU the fastest variant that was measured, as JSON.
+
+An entry is the winner of one shape, and is found for every shape of its class: rows and cols
+between the same powers of two (1024 to 2047 are one class). A shape that was measured is answered
+with its own winner, another one with that of the nearest of its class (cols first) that can run.
+An entry holds for one device, dtype and hash of the kernels' templates; the architecture, the
+toolchain and the protocol are facts beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kgen.errors import CheckFailed, UsageError
+from kgen.files import write_atomically
+from kgen.specs.rules import require_valid
+from kgen.specs.variants import parse
+from kgen.store.columns import columns_of
+from kgen.store.measurement import Kind, Measurement, Outcome
+from kgen.sweep.rows import cost_us, finalists, is_tied
+
+FORMAT = 1
+AGAIN = "run `kgen sweep` on this GPU and then `kgen tune` again"
+
+
+class Key(NamedTuple):
+    """What there is one winner for."""
+
+    device: str
+    dtype: str
+    rows: int
+    cols: int
+    templates: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Winner:
+    """The fastest variant of a shape, with its evidence.
+
+    Times are microseconds a call; `low_us` and `high_us` bound the median with 95% confidence, and
+    `spread_percent` is half their distance over it. `ties` are the variants that it is not
+    distinguishably faster than; `candidates` is how many it was compared with, itself among them.
+    """
+
+    device: str
+    dtype: str
+    rows: int
+    cols: int
+    templates: str
+    variant: str
+    arch: str
+    toolchain: str
+    flags: str
+    protocol: str
+    l2: str
+    median_us: float
+    low_us: float
+    high_us: float
+    spread_percent: float
+    ties: tuple[str, ...]
+    candidates: int
+    percent_of_copy: float | None
+    run: str
+    measured_at: str
+    commit: str
+
+    @property
+    def key(self) -> Key:
+        """What this is the winner of."""
+        return Key(self.device, self.dtype, self.rows, self.cols, self.templates)
+
+    @property
+    def shape_class(self) -> tuple[int, int]:
+        """The class of its shape."""
+        return shape_class(self.rows, self.cols)
+
+
+_FIELDS = columns_of(Winner)
+
+
+def shape_class(rows: int, cols: int) -> tuple[int, int]:
+    """Return the greatest powers of two that are no more than rows and cols, both at least 1."""
+    return 1 << (rows.bit_length() - 1), 1 << (cols.bit_length() - 1)
+
+
+def winners(rows: Iterable[Measurement]) -> list[Winner]:
+    """Return the winners among complete timed variants; all in one state of the L2 cache.
+
+    Those that stayed to the end of their run compete, also with those of other runs; one that was
+    measured more than once stands with its newest time.
+    """
+    by_run: dict[tuple[Key, str], list[Measurement]] = {}
+    for row in rows:
+        is_timed = row.outcome is Outcome.OK and row.is_complete and row.median_us is not None
+        if row.kind is Kind.VARIANT and is_timed:
+            by_run.setdefault((_key(row), row.provenance.run), []).append(row)
+    newest: dict[Key, dict[tuple[str, str], Measurement]] = {}
+    last = [row for one_run in by_run.values() for row in finalists(one_run)]
+    for row in sorted(last, key=lambda row: row.provenance.measured_at):
+        newest.setdefault(_key(row), {})[row.variant, row.flags] = row
+    return [_winner(list(found.values())) for found in newest.values()]
+
+
+def _key(row: Measurement) -> Key:
+    of = row.provenance
+    return Key(of.device, row.dtype, row.rows, row.cols, of.templates)
+
+
+def _winner(rows: Sequence[Measurement]) -> Winner:
+    best = min(rows, key=cost_us)
+    median = cost_us(best)
+    low, high = best.low_us or median, best.high_us or median
+    return Winner(
+        **_key(best)._asdict(),
+        variant=best.variant,
+        arch=best.provenance.arch,
+        toolchain=best.provenance.toolchain,
+        flags=best.flags,
+        protocol=best.protocol_name,
+        l2=best.l2,
+        median_us=median,
+        low_us=low,
+        high_us=high,
+        spread_percent=50 * (high - low) / median,
+        ties=tuple(sorted(row.variant for row in rows if row is not best and is_tied(row, best))),
+        candidates=len(rows),
+        percent_of_copy=best.percent_of_copy,
+        run=best.provenance.run,
+        measured_at=best.provenance.measured_at,
+        commit=best.provenance.commit,
+    )
+
+
+def merge(old: Iterable[Winner], new: Iterable[Winner]) -> list[Winner]:
+    """Return a table with both: a new winner replaces the old one of its device, shape and hash."""
+    by_key = {winner.key: winner for winner in (*old, *new)}
+    return [by_key[key] for key in sorted(by_key)]
+
+
+def write_table(path: Path, table: Iterable[Winner]) -> None:
+    """Write a table in one step, a line a winner. Raises UsageError if it cannot be written."""
+    lines = [json.dumps(asdict(winner)) for winner in table]
+    entries = "[\n" + ",\n".join(lines) + "\n]" if lines else "[]"
+    write_atomically(path, f'{{"kgen_tuned": {FORMAT}, "winners": {entries}}}\n')
+
+
+def read_table(path: Path) -> list[Winner]:
+    """Return the table that `write_table` wrote.
+
+    Raises UsageError when there is no such file, or it is not JSON, not a table or of a newer kgen.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"there is no {path}; {AGAIN}") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise _unreadable(path, "it is not JSON") from None
+    if not isinstance(content, dict) or "kgen_tuned" not in content:
+        raise _unreadable(path, "it is not a table of winners")
+    if content["kgen_tuned"] != FORMAT:
+        raise _unreadable(path, f"its format is {content['kgen_tuned']!r}, this kgen's {FORMAT}")
+    if not isinstance(entries := content.get("winners"), list):
+        raise _unreadable(path, "it has no list of winners")
+    return [_read(path, number, entry) for number, entry in enumerate(entries, start=1)]
+
+
+def _read(path: Path, number: int, entry: Any) -> Winner:
+    try:
+        if not isinstance(entry, dict) or entry.keys() != _FIELDS.keys():
+            raise ValueError("it does not have the keys of one")
+        ties = entry["ties"]
+        if not isinstance(ties, list) or not all(isinstance(name, str) for name in ties):
+            raise ValueError(f"ties cannot be {json.dumps(ties)}")
+        known = {name: _FIELDS[name].from_json(entry[name]) for name in _FIELDS if name != "ties"}
+        return Winner(**known, ties=tuple(ties))
+    except (ValueError, OverflowError) as error:
+        raise _unreadable(path, f"winner {number} cannot be read: {error}") from None
+
+
+def _unreadable(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{path} is no tuned table: {why}; name another file, or delete it and {AGAIN}"
+    )
+
+
+def lookup(
+    table: Iterable[Winner],
+    device: str,
+    rows: int,
+    cols: int,
+    templates: str,
+    dtype: str = "float32",
+) -> str:
+    """Return the variant to use for a shape on a device; raises what `find` raises."""
+    return find(table, device, rows, cols, templates, dtype).variant
+
+
+def find(
+    table: Iterable[Winner],
+    device: str,
+    rows: int,
+    cols: int,
+    templates: str,
+    dtype: str = "float32",
+) -> Winner:
+    """Return the winner to use for a shape: its own, or the nearest one's of its class.
+
+    `templates` is the hash of those in use. Raises CheckFailed when the class was measured with
+    other templates only; UsageError when the table is for other devices or dtypes, has no winner
+    of the class, or none that can run on the shape.
+    """
+    if rows < 1 or cols < 1:
+        raise UsageError(f"{rows} x {cols} has no elements, so nothing is the fastest on it")
+    table = _narrowed(table, "device", device)
+    table = _narrowed(table, "dtype", dtype)
+    table = _of_class(table, rows, cols)
+    fresh = [winner for winner in table if winner.templates == templates]
+    if not fresh:
+        stale = max(table, key=lambda winner: winner.measured_at)
+        raise CheckFailed(
+            f"{stale.variant} won at {stale.rows} x {stale.cols} with the templates "
+            f"{stale.templates} ({stale.measured_at[:10]}), and this kgen has {templates}; {AGAIN}"
+        )
+    return _first_that_runs(sorted(fresh, key=lambda it: _distance(it, rows, cols)), rows, cols)
+
+
+def _narrowed(table: Iterable[Winner], field: str, value: str) -> list[Winner]:
+    table = list(table)
+    found = [winner for winner in table if getattr(winner, field) == value]
+    if not found:
+        known = ", ".join(sorted({getattr(winner, field) for winner in table})) or "nothing"
+        raise UsageError(f"the table has no {field} {value!r}, but {known}; {AGAIN}")
+    return found
+
+
+def _of_class(table: Sequence[Winner], rows: int, cols: int) -> list[Winner]:
+    wanted = shape_class(rows, cols)
+    found = [winner for winner in table if winner.shape_class == wanted]
+    if not found:
+        least_rows, least_cols = wanted
+        known = ", ".join(sorted({f"{winner.rows} x {winner.cols}" for winner in table}))
+        raise UsageError(
+            f"no shape of {least_rows} to {2 * least_rows - 1} rows and {least_cols} to "
+            f"{2 * least_cols - 1} cols was measured on {table[0].device}, only {known}; {AGAIN}"
+        )
+    return found
+
+
+def _distance(winner: Winner, rows: int, cols: int) -> tuple[float, float]:
+    return abs(math.log(winner.cols / cols)), abs(math.log(winner.rows / rows))
+
+
+def _first_that_runs(table: Sequence[Winner], rows: int, cols: int) -> Winner:
+    refusals = []
+    for winner in table:
+        try:
+            require_valid(parse(winner.variant).resolve(cols), rows, cols)
+            return winner
+        except UsageError as refusal:
+            refusals.append(f"{winner.variant}: {refusal}")
+    raise UsageError(
+        f"no winner of the class can run on {rows} x {cols} ({'; '.join(refusals)}); {AGAIN}"
+    )

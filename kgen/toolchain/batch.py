@@ -1,0 +1,154 @@
+"""Compiles many sources fast: a few dozen in one translation unit, a unit on every processor.
+
+Most of what nvcc takes for one of our kernels goes into starting and into reading CUDA's headers,
+which a unit pays once. `nvcc a.cu b.cu --threads N` pays it for each file; cutting the unit's PTX
+up and running ptxas on each kernel pays for starting ptxas, a third more in all. So the sources
+of a unit share one cubin (`bench/compile_speed.py` has the figures).
+
+What comes out is the same as if each source had been compiled by itself: each is in a namespace of
+its own, all of a unit include the same headers, and a unit is cut in halves and compiled again,
+down to single sources if need be, unless nvcc is silent about it and its kernels stand alone. So
+a message, an error or a hang is blamed on the source that it belongs to.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from kgen.cachedir import cache_dir
+from kgen.errors import CompileFailed
+from kgen.files import write_atomically
+from kgen.toolchain.binary import Binary
+from kgen.toolchain.cache import digest, digest_of_files
+from kgen.toolchain.machine_code import stands_alone
+from kgen.toolchain.nvcc import Job, compile_alone, kernels_of, make_folder, prepare, run_nvcc
+from kgen.toolchain.options import CompileOptions
+from kgen.toolchain.ptxas import parse_resources, warnings_of
+from kgen.toolchain.source import Compilable
+
+# More sources save less and less, and every one of them is loaded with the others' kernels.
+MAX_SOURCES = 32
+# Limits that an nvcc which does not hang keeps on a busy machine: for a unit, and each source.
+_UNIT_LIMIT_S, _SOURCE_LIMIT_S = 60.0, 2.0
+
+_DEFAULT_OPTIONS = CompileOptions()
+_INCLUDE = re.compile(r"^#include <[\w./]+>\n", re.MULTILINE)
+# Any other directive could reach into the sources that follow in the unit.
+_OTHER_DIRECTIVE = re.compile(r"^[ \t]*#(?!include <[\w./]+>$|pragma unroll\b)", re.MULTILINE)
+_FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+
+Result = Binary | CompileFailed
+
+
+def compile_many(
+    sources: Iterable[Compilable], arch: str, options: CompileOptions = _DEFAULT_OPTIONS
+) -> list[Result]:
+    """Compile several sources on all processors, through the cache; results in their order.
+
+    A rejected source yields its CompileFailed and leaves the others alone; UsageError and
+    MissingTool, which concern all of them, are raised. A user's file is compiled by itself, and so
+    is everything where `options` ask for line numbers or the environment adds flags to nvcc's.
+    """
+    jobs = [prepare(source, arch, options) for source in sources]
+    done: dict[str, Result] = {}
+    missing: dict[str, Job] = {}
+    digest_files = functools.cache(digest_of_files)
+    for job in jobs:
+        if binary := job.entry.load(arch, digest_files):
+            done[job.entry.key] = binary
+        else:
+            missing[job.entry.key] = job
+    for results in _on_all_processors(list(_batches(missing.values()))):
+        done |= results
+    return [done[job.entry.key] for job in jobs]
+
+
+def _on_all_processors(batches: list[list[Job]]) -> Iterator[dict[str, Result]]:
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        yield from pool.map(_compile, batches)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _batches(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Put jobs that may share a unit together, evenly over the processors."""
+    alike: dict[tuple[str, ...], list[Job]] = defaultdict(list)
+    for job in jobs:
+        alike[_unit_of(job)].append(job)
+    processors = os.cpu_count() or 1
+    for group in alike.values():
+        rounds = -(-len(group) // (processors * MAX_SOURCES))
+        count = min(processors * rounds, len(group))
+        for first in range(count):
+            # Neighbours are often variants of one version; so each unit gets some of the slow.
+            yield group[first::count]
+
+
+def _unit_of(job: Job) -> tuple[str, ...]:
+    """Return what the sources of one unit have in common; a source for itself has its key."""
+    text = job.source.text
+    may_share = not (
+        job.source.path
+        or "-lineinfo" in job.command
+        or any(map(os.environ.get, _FLAG_VARIABLES))
+        or _OTHER_DIRECTIVE.search(text)
+    )
+    return (*job.command, *_INCLUDE.findall(text)) if may_share else (job.entry.key,)
+
+
+def _compile(batch: list[Job]) -> dict[str, Result]:
+    """Return the results of a batch by key."""
+    try:
+        if len(batch) > 1:
+            binaries = _compile_together(batch)
+            return {job.entry.key: binary for job, binary in zip(batch, binaries, strict=True)}
+        return {batch[0].entry.key: compile_alone(batch[0])}
+    except CompileFailed as failure:
+        if len(batch) == 1:
+            return {batch[0].entry.key: failure}
+    middle = len(batch) // 2
+    return _compile(batch[:middle]) | _compile(batch[middle:])
+
+
+def _compile_together(batch: list[Job]) -> list[Binary]:
+    """Compile sources in one unit. Raises CompileFailed when it must be cut."""
+    folder = cache_dir("cubin").absolute() / "shared"
+    make_folder(folder)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".unit.") as scratch:
+        file = Path(scratch, "unit.cu")
+        file.write_text(_unit([job.source for job in batch]), encoding="utf-8")
+        limit_s = _UNIT_LIMIT_S + _SOURCE_LIMIT_S * len(batch)
+        product = run_nvcc(batch[0].command, file, "unit.cu", limit_s)
+    if (log := warnings_of(product.output)) or not stands_alone(product.image):
+        raise CompileFailed(log)
+    resources = parse_resources(product.output)
+    path = folder / f"{digest([], product.image)[:32]}.cubin"
+    binaries = [
+        Binary(path, product.image, job.arch, kernels_of(job.source, resources), "")
+        for job in batch
+    ]
+    write_atomically(path, product.image)
+    for job, binary in zip(batch, binaries, strict=True):
+        job.entry.store(binary, product.headers, product.headers_digest)
+    return binaries
+
+
+def _unit(sources: list[Compilable]) -> str:
+    parts = _INCLUDE.findall(sources[0].text)
+    for number, source in enumerate(sources):
+        text = _INCLUDE.sub("", source.text)
+        parts.append(f"namespace source_{number} {{\n{text}\nstruct end_of_source;\n}}\n")
+    # These are not found where braces or a comment reach from one source into the next.
+    parts += [
+        f"using end_{number} = ::source_{number}::end_of_source;\n"
+        for number in range(len(sources))
+    ]
+    return "".join(parts)
