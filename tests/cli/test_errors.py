@@ -49,7 +49,17 @@ USAGE_ERRORS = {
     "run v5 --rows 99999999999999999999": "no input of 99999999999999999999 x 257 with seed 42: ",
     "run v5 --on banana": "'banana': kernels run on cpu or gpu",
     "check v5 --on banana": "--on banana: kernels run on cpu or gpu",
-    "bench v5 --on cpu": "--on cpu: only GPUs are timed",
+    "bench v5 --on banana": "'banana': kernels run on cpu or gpu",
+    "bench v5 --protocol raport": "there is no protocol 'raport'; did you mean 'report'",
+    "bench v5 --l2 hot": "--l2 hot: the L2 cache is cold or warm",
+    "bench v5 --dist gauss": "no input is called 'gauss'; known are ",
+    "bench v5 --baseline v99": "there is no version 'v99'; did you mean 'v9'?",
+    "bench v5 --baseline v6": "--baseline v6 is not among what is measured; name it there too",
+    "bench v5 --baseline v5 --fail-if-slower much": "--fail-if-slower much: give a percentage such as 2%",
+    "bench v5 --fail-if-slower 2%": "--fail-if-slower needs --baseline VARIANT to compare with",
+    "bench v5 --on cpu --baseline v5 --fail-if-slower 2": "--fail-if-slower needs times, which --on cpu does not take",
+    "bench v5 --on cpu --db junk.npy": "junk.npy is not ",
+    "bench v5 --peer-dir absent": "there is no folder absent",
     "check v5 --rows 3": "a shape needs both --rows and --cols",
     "check v5 --rows 3 --cols 3 --input unifrom": "no input is called 'unifrom'; did you mean 'uniform'?",
     "check v5 --rows 3 --cols 3 --schedule fifo": "schedule='fifo' is unknown: choose one of",
@@ -119,7 +129,7 @@ def test_an_output_that_cannot_be_written(call: Call, files: None, cxx: None) ->
 
 @pytest.mark.parametrize(
     "arguments",
-    ["frobnicate", "show", "diff v5", "run v5 --rows many", "run v5 --colour", "check v5 --rows -1 --cols 3"],
+    ["frobnicate", "show", "diff v5", "run v5 --rows many", "run v5 --colour", "check v5 --rows -1 --cols 3", "bench v5 --rows -1", "bench v5 --seed -1", "bench v5 --timeout 0"],
 )  # fmt: skip
 def test_a_command_line_that_cannot_be_parsed(call: Call, arguments: str) -> None:
     refused = call(*arguments.split())

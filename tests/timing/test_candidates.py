@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import kgen
+from kgen import cpu
 from kgen.errors import CompileFailed, MissingTool
+from kgen.evidence.inputs import make
 from kgen.execute import find_target
 from kgen.launch import plan, serial_additions
 from kgen.sources.source import Source
@@ -96,6 +98,15 @@ def test_copies_cover_the_matrix(shape: tuple[int, int]) -> None:
         assert launch.args == ("x", "y", "rows", "cols") and launch.kernel == one.name
         elements = launch.block * COPY_KERNELS[one.name]
         assert launch.grid * elements >= count > (launch.grid - 1) * elements
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (30, 1027)])
+def test_copies_are_exact(cxx: None, shape: tuple[int, int]) -> None:
+    x = make("with_minus_inf", *shape)
+    for one in copies(*shape)[1:]:
+        assert one.source and one.plan
+        source = Source(kgen.spec("v5"), "copy", one.source.text, one.source.kernels)
+        np.testing.assert_array_equal(cpu.run(source, one.plan, x), x)
 
 
 def test_candidates_can_be_sent_to_a_worker() -> None:

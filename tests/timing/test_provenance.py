@@ -70,7 +70,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file.parent.mkdir()
     file.touch()
     monkeypatch.setattr(provenance, "__file__", str(file))
-    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "KGEN_COMMIT"):
         monkeypatch.delenv(name, raising=False)
     git(tmp_path, "init", "-q")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "first")
@@ -97,6 +97,7 @@ def test_a_repository_that_kgen_only_lies_in_is_not_its_own(installed: Path) -> 
 def test_without_a_repository_or_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "provenance.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.delenv("KGEN_COMMIT", raising=False)
     assert checkout_commit() == ""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert checkout_commit() == ""
