@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from kgen.specs.spec import AXES, format_value, short_name
@@ -76,7 +78,12 @@ class _Tried(NamedTuple):
 
     def setting(self, free: Free) -> Setting:
         """Return the values of all axes but the free ones."""
-        return tuple(self.axes[name] for name in AXES if name not in free)
+        return _all_but(free)(self.axes)
+
+
+@lru_cache
+def _all_but(free: Free) -> Callable[[Axes], Setting]:
+    return itemgetter(*(name for name in AXES if name not in free))
 
 
 def effects(rows: Iterable[Measurement]) -> list[Effect]:
