@@ -10,7 +10,8 @@ from kgen.cli.console import print_table
 from kgen.store.measurement import Measurement
 from kgen.sweep.answer import Answer, ShapeAnswer
 from kgen.sweep.crossover import Crossover, Stretch
-from kgen.sweep.effects import Alternative, Effect, Value
+from kgen.sweep.effects import Alternative, Effect
+from kgen.sweep.model import REFERENCE_GPU
 from kgen.sweep.rows import cost_us
 
 # How many of the tied are named.
@@ -54,7 +55,7 @@ def print_answer(answer: Answer) -> None:
     """Print what is best on each shape, where versions overtake each other, and what axes did."""
     us = "model us" if answer.is_modelled else "us"
     if answer.is_modelled:
-        print("Nothing was timed: the order is a cost model's of an H200, and a guess.\n")
+        print(f"Nothing was timed: the order is that of a cost model of an {REFERENCE_GPU.name}.\n")
     winners = ("shape>", "best", f"{us}>", "+- %>", "% of copy>", "regs>", "tied with")
     print_table("the best", winners, map(_winner_cells, answer.shapes))
     if any(len(shape.by_version) > 1 for shape in answer.shapes):
@@ -114,39 +115,64 @@ def _overtaking(answer: Answer) -> Iterator[str]:
 def _words(stretches: Sequence[Stretch], crossings: Sequence[Crossover]) -> str:
     first, last = stretches[0], stretches[-1]
     if first is last:
-        return f"{first.version} is best from N={first.first_cols} to {first.last_cols}"
+        return f"{first.version} is best {_span(first)}"
     words = [f"{first.version} is best up to N={first.last_cols}"]
     for stretch, crossing in zip(stretches[1:], crossings, strict=True):
         word = f"{stretch.version} from N={stretch.first_cols}"
         if stretch is not last:
-            word += f" to {stretch.last_cols}"
+            word = f"{stretch.version} {_span(stretch)}"
         if crossing.cols:
             word += f" (they cross near {crossing.cols:.0f})"
         words.append(word)
     return ", ".join(words)
 
 
+def _span(stretch: Stretch) -> str:
+    if stretch.first_cols == stretch.last_cols:
+        return f"at N={stretch.first_cols}"
+    return f"from N={stretch.first_cols} to {stretch.last_cols}"
+
+
 def _print_effects(shape: ShapeAnswer) -> None:
     columns = ("axis", "value", "time>", "range>", "pairs>", "others as in the winner")
-    rows = (cells for effect in shape.effects for cells in _effect_cells(effect))
+    rows = (cells for effect in _told_apart(shape.effects) for cells in _effect_cells(effect))
     print_table(f"\nwhat each axis was worth at {_shape(shape)}", columns, rows)
+
+
+def _told_apart(effects: Sequence[Effect]) -> Iterator[Effect]:
+    """Yield the effects without the second of two axes that are one change."""
+    shown: dict[str, Effect] = {}
+    for effect in effects:
+        other = shown.get(effect.moves_with)
+        if not (other and other.moves_with == effect.axis and _figures(other) == _figures(effect)):
+            shown[effect.axis] = effect
+            yield effect
+
+
+def _figures(effect: Effect) -> list[tuple[float | None, int]]:
+    return [(value.ratio, value.pairs) for value in effect.values]
 
 
 def _effect_cells(effect: Effect) -> Iterator[tuple[Any, ...]]:
     """Yield a line a value: those that came out right, then those that did not."""
     name = effect.axis + (f" (with {effect.moves_with})" if effect.moves_with else "")
     others = {other.value: other for other in effect.alternatives}
-    shown = {value.value: _value_cells(value) for value in effect.values}
-    shown |= {value: ("", "", "") for value in others if value not in shown}
+    shown = {value: cells for value, *cells in _value_cells(effect)}
+    shown |= {value: [""] * 3 for value in others if value not in shown}
     for value, cells in shown.items():
         yield name, value, *cells, _beside_winner(value, effect, others.get(value))
         name = ""
 
 
-def _value_cells(value: Value) -> tuple[str, ...]:
-    if value.ratio is None:
-        return "", "", "0"
-    return f"{value.ratio:.3f}", f"{value.least:.2f} to {value.most:.2f}", str(value.pairs)
+def _value_cells(effect: Effect) -> Iterator[tuple[str, ...]]:
+    best, *others = effect.values
+    yield best.value, "best" if best.pairs else "", "", ""
+    for value in others:
+        if value.ratio is None:
+            yield value.value, "", "", "0"
+        else:
+            span = f"{value.least:.2f} to {value.most:.2f}"
+            yield value.value, f"{value.ratio:.3f}", span, str(value.pairs)
 
 
 def _beside_winner(value: str, effect: Effect, other: Alternative | None) -> str:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
 
-from kgen.specs.spec import AXES, format_value, short_name
+from kgen.specs.spec import AXES, short_name
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.sweep.rows import axes_of, cost_us, is_tied, ranked, ratio
 
-Axes = Mapping[str, Any]
+Axes = Mapping[str, str]
 # The axis that is looked at, and perhaps one that moves with it.
 Free = tuple[str, ...]
 # The values of all other axes.
-Setting = tuple[Any, ...]
+Setting = tuple[str, ...]
 Costs = dict[Setting, float]
 
 
@@ -76,7 +78,12 @@ class _Tried(NamedTuple):
 
     def setting(self, free: Free) -> Setting:
         """Return the values of all axes but the free ones."""
-        return tuple(self.axes[name] for name in AXES if name not in free)
+        return _all_but(free)(self.axes)
+
+
+@lru_cache
+def _all_but(free: Free) -> Callable[[Axes], Setting]:
+    return itemgetter(*(name for name in AXES if name not in free))
 
 
 def effects(rows: Iterable[Measurement]) -> list[Effect]:
@@ -98,7 +105,7 @@ def _effect(axis: str, varied: Sequence[str], tried: Sequence[_Tried], best: _Tr
     return Effect(
         short_name(axis),
         _values(free, tried),
-        format_value(best.axes[axis]),
+        best.axes[axis],
         tuple(_alternatives(free, tried, best)),
         "".join(map(short_name, free[1:])),
     )
@@ -117,7 +124,7 @@ def _free(axis: str, varied: Sequence[str], tried: Sequence[_Tried]) -> Free:
 
 def _values(free: Free, tried: Sequence[_Tried]) -> tuple[Value, ...]:
     """Return the values of the first of the free axes, compared where all others are equal."""
-    costs: dict[Any, Costs] = {}
+    costs: dict[str, Costs] = {}
     for one in tried:
         if one.cost is not None:
             by_setting = costs.setdefault(one.axes[free[0]], {})
@@ -130,14 +137,14 @@ def _values(free: Free, tried: Sequence[_Tried]) -> tuple[Value, ...]:
     return tuple(sorted(values, key=lambda value: value.ratio or math.inf))
 
 
-def _value(value: Any, costs: Costs, reference: Costs) -> Value:
+def _value(value: str, costs: Costs, reference: Costs) -> Value:
     ratios = [cost / reference[setting] for setting, cost in costs.items() if setting in reference]
     if not ratios:
-        return Value(format_value(value), 0)
-    return Value(format_value(value), len(ratios), _mean(ratios), min(ratios), max(ratios))
+        return Value(value, 0)
+    return Value(value, len(ratios), _mean(ratios), min(ratios), max(ratios))
 
 
-def _reference(by_value: Mapping[Any, Costs]) -> Any:
+def _reference(by_value: Mapping[str, Costs]) -> str:
     """Return the best value: comparable with any other, and slower than as few as can be."""
     pairs = dict.fromkeys(by_value, 0)
     beaten = dict.fromkeys(by_value, 0)
@@ -159,8 +166,8 @@ def _alternatives(free: Free, tried: Sequence[_Tried], best: _Tried) -> list[Alt
     axis, setting = free[0], best.setting(free)
     found: dict[str, Alternative] = {}
     for one in sorted(tried, key=lambda one: one.cost or math.inf):
-        value = format_value(one.axes[axis])
-        if one.axes[axis] != best.axes[axis] and one.setting(free) == setting:
+        value = one.axes[axis]
+        if value != best.axes[axis] and one.setting(free) == setting:
             if one.cost is not None:
                 slower = ratio(one.row, best.row).median
                 found.setdefault(value, Alternative(value, slower, is_tied(one.row, best.row)))

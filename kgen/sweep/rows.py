@@ -25,15 +25,15 @@ def spec_of(row: Measurement) -> Spec:
     return Spec(version=values["version"], **axes)
 
 
-def axes_of(row: Measurement) -> dict[str, Any]:
-    """Return a row's values of the axes; items that are the least for the row are None: `auto`.
+def axes_of(row: Measurement) -> dict[str, str]:
+    """Return a row's axes as a user types them; items that are the least for the row are `auto`.
 
     So threads can be compared: with twice as many, half the items are needed.
     """
     spec = spec_of(row)
-    axes = {name: getattr(spec, name) for name in AXES}
+    axes = {name: format_value(getattr(spec, name)) for name in AXES}
     if spec.in_registers and spec.items_per_thread == spec.items_for(spec.static_cols or row.cols):
-        axes["items_per_thread"] = None
+        axes["items_per_thread"] = format_value(None)
     return axes
 
 

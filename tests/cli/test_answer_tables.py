@@ -39,14 +39,35 @@ def test_the_answer_as_tables(capsys):
 def test_effects_show_what_they_rest_on(capsys):
     text = printed(capsys, ROWS[:1] + ROWS[2:3] + ROWS[-1:])
     assert "what each axis was worth at 1024 x 512" in text
-    assert line(text, "threads", "256")[2:] == ["1.000", "1.00", "to", "1.00", "1", "winner"]
+    assert line(text, "threads", "256")[2:] == ["best", "winner"]
     assert line(text, "128")[1:] == ["1.280", "1.28", "to", "1.28", "1", "1.280"]
     assert line(text, "64") == ["64", "pruned:", "too", "few", "threads"]
 
 
+def test_two_axes_that_are_one_change_are_shown_once(capsys):
+    text = printed(capsys, [made("v5", 10), made("v8", 12)])
+    assert line(text, "row_map", "(with", "topology)")[3:] == ["block", "best", "winner"]
+    assert "topology (with" not in text
+    text = printed(capsys, [made("v5", 10), made("v6", 12), made("v6_double", 13)])
+    assert "vec (with vec_scans)" in text
+    assert line(text, "vec_scans", "first")[2:] == ["best"]
+
+
+def test_stretches_in_words(capsys):
+    times = {"v8": (1, 9, 9), "v7": (2, 2, 9), "v3": (9, 9, 3)}
+    rows = [
+        made(name, us, cols=cols)
+        for name, of in times.items()
+        for cols, us in zip((64, 256, 1024), of, strict=True)
+    ]
+    words = "v8 is best up to N=64, v7 at N=256 (they cross near "
+    assert words in printed(capsys, rows)
+    assert "1024 rows: v7 is best from N=64 to 256" in printed(capsys, rows[3:5])
+
+
 def test_a_model_is_never_called_a_time(capsys):
     text = printed(capsys, [modelled("v5", 12), modelled("v7", 10)])
-    assert text.startswith("Nothing was timed: the order is a cost model's")
+    assert text.startswith("Nothing was timed: the order is that of a cost model of an NVIDIA H200")
     assert "model us" in text and " us " not in text.replace("model us ", "")
 
 

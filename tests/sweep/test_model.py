@@ -90,6 +90,22 @@ def test_a_faster_gpu_is_faster_and_every_launch_costs():
     assert later == pytest.approx(usual + 10)
 
 
+@pytest.mark.parametrize("rate", ["issue_slots", "exponential_lanes", "shared_lanes"])
+def test_every_rate_can_be_the_slowest(rate):
+    slow = replace(REFERENCE_GPU, **{rate: 0.1})
+    assert modelled("v5", 1024, 4096, slow) > 2 * modelled("v5", 1024, 4096)
+
+
+@pytest.mark.parametrize(
+    ("version", "shape", "turns"),
+    [("v5", SHAPES[0], 4), ("v3", SHAPES[0], 1), ("v8", SHAPES[0], 32), ("v9", SHAPES[1], 5)],
+)
+def test_a_warp_waits_for_dram_once_for_loads_in_flight_and_for_each_row(version, shape, turns):
+    far = replace(REFERENCE_GPU, dram_cycles=REFERENCE_GPU.dram_cycles + 1000)
+    waited_us = modelled(version, *shape, far) - modelled(version, *shape)
+    assert waited_us == pytest.approx(turns * 1000 / REFERENCE_GPU.mhz)
+
+
 def test_launches_add_up():
     row, launches, kernels = arguments("v5", 1024, 4096)
     thrice = replace(launches, launches=launches.launches * 3)

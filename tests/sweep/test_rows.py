@@ -22,9 +22,11 @@ def test_a_row_without_a_spec_is_told():
 
 
 def test_the_least_items_are_auto_and_more_are_a_number():
-    assert axes_of(made("v7:items=4", 1))["items_per_thread"] is None
-    assert axes_of(made("v7:items=8", 1))["items_per_thread"] == 8
-    assert axes_of(made("v7:threads=512", 1)) == axes_of(made("v7", 1)) | {"threads_per_block": 512}
+    assert axes_of(made("v7:items=4", 1))["items_per_thread"] == "auto"
+    assert axes_of(made("v7:items=8", 1))["items_per_thread"] == "8"
+    assert axes_of(made("v7:threads=512", 1)) == axes_of(made("v7", 1)) | {
+        "threads_per_block": "512"
+    }
 
 
 def test_only_right_variants_and_files_with_a_cost_compete():
