@@ -72,7 +72,7 @@ def plan(*spaces: Space) -> Plan:
 
 # What tells kernels on shapes apart: every axis of the resolved spec, rows and cols.
 Identity = tuple[object, ...]
-_values_of = operator.attrgetter(*AXES)
+_values_of = operator.attrgetter(*AXES, "own")
 
 
 class _Walk:

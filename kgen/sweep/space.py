@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgen.errors import UsageError
+from kgen.specs.axes import find_axis, parse_value, swept_values
 from kgen.specs.spec import AXES, format_value, short_name
-from kgen.specs.variants import find_axis, parse_value, settings, swept_values
+from kgen.specs.variants import settings
 from kgen.specs.versions import VERSIONS
 from kgen.sweep.where import Where
 
