@@ -21,6 +21,10 @@ MAX_RANGE = 4096
 _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})(?::([0-9]{1,9}))?")
 
 
+# Rows and cols.
+Shape = tuple[int, int]
+
+
 @dataclass(frozen=True)
 class Space:
     """Every variant with every combination of the axes' values, on every shape rows x cols.
@@ -79,8 +83,8 @@ class Space:
         )
 
     @property
-    def shapes(self) -> tuple[tuple[int, int], ...]:
-        """The shapes, as pairs of rows and cols."""
+    def shapes(self) -> tuple[Shape, ...]:
+        """All rows with all cols."""
         return tuple(itertools.product(self.rows, self.cols))
 
     @property
