@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -63,5 +64,18 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
     ] = False,
+    templates: Annotated[
+        Path | None,
+        typer.Option(
+            "--templates",
+            envvar="KGEN_TEMPLATES",
+            metavar="DIR",
+            help="A folder whose templates come before kgen's; its choices.toml adds choices.",
+        ),
+    ] = None,
 ) -> None:
     """Take the options that stand before a command."""
+    if templates:
+        from kgen.overlay import use_templates
+
+        use_templates(templates)

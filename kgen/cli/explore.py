@@ -51,7 +51,7 @@ def list_versions(json: Json = False) -> None:
 
 
 def _axes(spec: Spec) -> dict[str, Any]:
-    return {axis: getattr(spec, axis) for axis in AXES}
+    return {axis: spec.written[axis] for axis in AXES}
 
 
 def show(
@@ -67,9 +67,10 @@ def show(
     from kgen.execute import find_target, source_for
     from kgen.launch import plan
     from kgen.specs import describe
+    from kgen.specs.axes import choices
     from kgen.specs.notes import notes
     from kgen.specs.rules import shared_cache_bytes, static_shared_bytes
-    from kgen.specs.variants import choices, spelling
+    from kgen.specs.variants import spelling
 
     target = find_target(with_options(variant, items, vec, threads))
     source = source_for(target, rows, cols)
@@ -100,7 +101,7 @@ def show(
         (
             (
                 short_name(axis),
-                format_value(getattr(spec, axis)),
+                format_value(spec.written[axis]),
                 choices(axis),
                 AXES[axis].metadata["help"],
             )

@@ -9,9 +9,9 @@ from typing import Any
 from kgen.errors import UsageError
 from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
+from kgen.specs.axes import listed_values, parse_value
 from kgen.specs.rules import require_valid
 from kgen.specs.spec import AXES, Spec
-from kgen.specs.variants import parse_value
 from kgen.specs.versions import find_version
 
 
@@ -43,6 +43,14 @@ def read_source(path: Path) -> Source:
     return Source(spec, stem, text, symbols, path)
 
 
+def _value(path: Path, axis: str, text: str) -> Any:
+    try:
+        return parse_value(axis, text)
+    except UsageError as error:
+        hint = "; kgen --templates DIR adds the choices of a folder" if listed_values(axis) else ""
+        raise UsageError(f"{path}: {error}{hint}") from None
+
+
 def _header(text: str) -> str:
     lines = text.lstrip().splitlines()
     end = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
@@ -56,7 +64,7 @@ def _spec(path: Path, header: str, version: str) -> Spec:
     for name, text in re.findall(r"(\w+)=(\S+)", body):
         if name not in AXES:
             raise UsageError(f"{path}: its header's spec names an axis {name!r} that kgen lacks")
-        values[name] = parse_value(name, text)
+        values[name] = _value(path, name, text)
     missing = [name for name in AXES if name not in values]
     if missing:
         raise UsageError(f"{path}: its header's spec lacks {', '.join(missing)}; build it anew")

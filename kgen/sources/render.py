@@ -11,13 +11,15 @@ from typing import Any
 
 import jinja2
 
-import kgen
 from kgen import __version__
+from kgen.errors import UsageError
+from kgen.overlay import template_dir, user_template_dir
 from kgen.sources.dataflow import Dataflow
 from kgen.sources.source import Source
 from kgen.specs import describe, notes
+from kgen.specs.own import CHOICES_FILE
 from kgen.specs.rules import require_valid
-from kgen.specs.spec import DEFAULT_COLS, Exp, Merge, RowMap, Spec, Topology
+from kgen.specs.spec import DEFAULT_COLS, Exp, Merge, OwnChoice, RowMap, Spec, Topology
 from kgen.specs.variants import spelling, stem
 from kgen.specs.versions import find_version
 
@@ -33,21 +35,35 @@ def render(spec: Spec) -> Source:
     require_valid(spec)
     if spec.in_registers and spec.items_per_thread is None and not spec.static_cols:
         require_valid(spec, 1, DEFAULT_COLS)
-    return _render(spec)
+    return _render(spec, user_template_dir())
 
 
 @functools.lru_cache(maxsize=4096)
-def _render(spec: Spec) -> Source:
+def _render(spec: Spec, user_folder: Path | None) -> Source:
     resolved = spec.resolve()
     variant, flow = spelling(spec), Dataflow(resolved)
     name = stem(variant)
     symbols = tuple(name + kernel.suffix for kernel in flow.kernels)
     context = _header(spec, resolved, symbols) | _facts(resolved, flow)
-    template = environment().get_template("softmax.cu.j2")
-    text = template.render(
-        s=resolved, d=flow, stem=name, variant=variant, symbols=symbols, **context
-    )
-    return Source(resolved, name, _tidy(text), symbols)
+    context |= {"s": resolved, "d": flow, "stem": name, "variant": variant, "symbols": symbols}
+    return Source(resolved, name, _tidy(_filled("softmax.cu.j2", spec, context)), symbols)
+
+
+def _filled(name: str, spec: Spec, context: dict[str, Any]) -> str:
+    """Return a filled template. Raises UsageError for what is wrong with a user's own templates."""
+    user_folder = user_template_dir()
+    try:
+        return environment(user_folder, spec.own).get_template(name).render(context)
+    except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        if user_folder is None:
+            raise
+        line = getattr(error, "lineno", None)
+        place = f"{getattr(error, 'filename', None) or user_folder}" + f":{line}" * bool(line)
+        raise UsageError(f"{place}: the templates cannot be filled: {error}") from None
+    except RecursionError:
+        raise UsageError(
+            f"{user_folder}: a template includes itself; kgen's own is kgen/NAME"
+        ) from None
 
 
 def _tidy(text: str) -> str:
@@ -65,7 +81,6 @@ def _broken(line: str) -> str:
 
 
 def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, Any]:
-    version = find_version(spec.version)
     parent, changes = describe.lineage(spec)
     return {
         "title": describe.title(resolved),
@@ -75,8 +90,16 @@ def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, A
         "launch_lines": describe.launch_lines(resolved, symbols),
         "kgen_version": __version__,
         "template_hash": template_hash(),
-        "note": notes.header_note(spec.version) if spec == version.spec else "",
+        "note": _note(spec),
     }
+
+
+def _note(spec: Spec) -> str:
+    folder = user_template_dir()
+    if folder and spec.own:
+        choices = " and ".join(f"{axis}={choice}" for axis, choice in spec.own)
+        return f"{choices}: from the templates in {folder.name}; rebuild with --templates."
+    return notes.header_note(spec.version) if spec == find_version(spec.version).spec else ""
 
 
 def _facts(spec: Spec, flow: Dataflow) -> dict[str, Any]:
@@ -130,11 +153,23 @@ def _merges(spec: Spec, flow: Dataflow) -> bool:
     return flow.is_paired or (flow.uses_state and spec.row_map is RowMap.GRID)
 
 
-@functools.cache
-def environment() -> jinja2.Environment:
-    """Return the one Jinja environment: undefined names are errors."""
+@functools.lru_cache(maxsize=64)
+def environment(
+    user_folder: Path | None = None, own: tuple[tuple[str, OwnChoice], ...] = ()
+) -> jinja2.Environment:
+    """Return the Jinja environment: undefined names are errors, the user's templates come first.
+
+    The template of a choice of the user's own stands where that of the choice it is like would;
+    `kgen/NAME` is always kgen's.
+    """
+    ours = jinja2.FileSystemLoader(template_dir())
+    loaders: list[jinja2.BaseLoader] = [ours, jinja2.PrefixLoader({"kgen": ours})]
+    if user_folder:
+        users = jinja2.FileSystemLoader(user_folder)
+        chosen = {f"{axis}/{choice.like}.j2": f"{axis}/{choice}.j2" for axis, choice in own}
+        loaders = [_Renamed(users, chosen), users, *loaders]
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(template_dir()),
+        loader=jinja2.ChoiceLoader(loaders),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -146,6 +181,19 @@ def environment() -> jinja2.Environment:
     return made
 
 
+class _Renamed(jinja2.BaseLoader):
+    """Loads one template where another is asked for."""
+
+    def __init__(self, loader: jinja2.BaseLoader, names: dict[str, str]) -> None:
+        self.loader, self.names = loader, names
+
+    def get_source(self, environment: jinja2.Environment, template: str) -> Any:
+        """Return what the loader has under the other name. Raises TemplateNotFound."""
+        if template not in self.names:
+            raise jinja2.TemplateNotFound(template)
+        return self.loader.get_source(environment, self.names[template])
+
+
 def _comment(text: str, indent: int = 0) -> str:
     """Wrap text as the continuation of a `//` comment whose first line is already begun."""
     prefix = "//" + " " * max(indent - 2, 1)
@@ -154,21 +202,17 @@ def _comment(text: str, indent: int = 0) -> str:
     return f"\n{prefix}".join(textwrap.wrap(text, MAX_LINE - len(prefix), break_on_hyphens=False))
 
 
-@functools.cache
-def template_dir() -> Path:
-    """Return the templates: inside an installed package, beside it in a checkout."""
-    package = Path(kgen.__file__).parent
-    inside = package / "templates"
-    return inside if inside.is_dir() else package.parent / "templates"
-
-
-@functools.cache
 def template_hash() -> str:
     """Return eight hex digits that change when any template of a kernel does."""
+    return _hash(user_template_dir())
+
+
+@functools.cache
+def _hash(user_folder: Path | None) -> str:
     digest = hashlib.sha256()
-    for path in sorted(template_dir().rglob("*.j2")):
-        if path.name.endswith(".py.j2"):
-            continue
-        digest.update(path.relative_to(template_dir()).as_posix().encode() + b"\0")
-        digest.update(path.read_bytes() + b"\0")
+    for folder in filter(None, (template_dir(), user_folder)):
+        for path in sorted([*folder.rglob("*.j2"), *folder.glob(CHOICES_FILE)]):
+            if not path.name.endswith(".py.j2"):
+                digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+                digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:8]

@@ -56,8 +56,10 @@ _VEC_SCANS = {
 
 def title(spec: Spec) -> str:
     """Return one line that says what the kernel is."""
-    parts = [_ROW_MAP[spec.row_map], _UPDATE[spec.update], _CACHE[spec.cache]]
-    parts.append(_TOPOLOGY[spec.topology] + _PAIRED * (spec.merge is Merge.PAIRED))
+    own = {axis: choice.help or f"{axis} {choice}" for axis, choice in spec.own}
+    parts = [own.get("row_map", _ROW_MAP[spec.row_map]), own.get("update", _UPDATE[spec.update])]
+    parts += [_CACHE[spec.cache], own.get("topology", _TOPOLOGY[spec.topology])]
+    parts[-1] += _PAIRED * (spec.merge is Merge.PAIRED)
     if spec.vec_size > 1:
         parts.append(f"{spec.vec_size * 4}-byte accesses {_VEC_SCANS[spec.vec_scans]}")
     if spec.prefetch:
@@ -67,7 +69,7 @@ def title(spec: Spec) -> str:
 
 def spec_line(spec: Spec) -> str:
     """Return every axis as `name=value`, in order, so that the file's spec can be read back."""
-    return " ".join(f"{name}={format_value(getattr(spec, name))}" for name in AXES)
+    return " ".join(f"{name}={format_value(spec.written[name])}" for name in AXES)
 
 
 def change_words(changes: dict[str, tuple[object, object]]) -> str:

@@ -29,6 +29,26 @@ class Choice(StrEnum):
             type.__setattr__(cls, name, member)
 
 
+class OwnChoice(str):
+    """A choice that a user's templates add to an axis; all but templates treat it as it is `like`.
+
+    `help` says what it is. See `kgen.specs.own`.
+    """
+
+    like: Choice
+    help: str
+
+    def __new__(cls, word: str, like: Choice, help: str) -> OwnChoice:
+        """Make the choice that is written as `word`."""
+        made = super().__new__(cls, word)
+        made.like, made.help = like, help
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """Return what a copy in another process is made of."""
+        return str(self), self.like, self.help
+
+
 class RowMap(Choice):
     """Which threads work on a row."""
 
@@ -127,7 +147,10 @@ def axis(default: Any, help: str, short: str | None = None) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """A point on the axes. `version` names the version that it was derived from."""
+    """A point on the axes. `version` names the version that it was derived from.
+
+    Where a user's templates add the choice, the axis has what it is like, and `own` has the choice.
+    """
 
     version: str
     row_map: RowMap = axis(RowMap.BLOCK, "the threads that work on a row")
@@ -154,9 +177,12 @@ class Spec:
     exp: Exp = axis(Exp.EXPF, "the form of the exponential")
     normalize: Normalize = axis(Normalize.RECIPROCAL, "divide, or multiply by the reciprocal")
     static_cols: int | None = axis(None, "row length fixed at compile time; auto is run-time")
+    own: tuple[tuple[str, OwnChoice], ...] = ()
 
     def replace(self, **changes: Any) -> Spec:
         """Return this spec with some fields changed."""
+        if self.own or OwnChoice in map(type, changes.values()):
+            changes = self._with_likes(changes)
         # A sweep makes these by the 100,000, and dataclasses.replace takes ten times as long.
         made = object.__new__(Spec)
         values = vars(made)
@@ -165,6 +191,17 @@ class Spec:
         if len(values) != len(vars(self)):
             raise TypeError(f"a spec has no field {', '.join(changes.keys() - vars(self).keys())}")
         return made
+
+    def _with_likes(self, changes: dict[str, Any]) -> dict[str, Any]:
+        own = {axis: choice for axis, choice in self.own if axis not in changes}
+        own |= {axis: value for axis, value in changes.items() if isinstance(value, OwnChoice)}
+        likes = {axis: own[axis].like if axis in own else value for axis, value in changes.items()}
+        return {**likes, "own": tuple(sorted(own.items()))}
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The fields as they are written: a choice of the user's own where there is one."""
+        return {**vars(self), **dict(self.own)} if self.own else vars(self)
 
     @property
     def is_host(self) -> bool:
@@ -279,7 +316,7 @@ class Spec:
         )
 
 
-AXES = {f.name: f for f in fields(Spec) if f.name != "version"}
+AXES = {f.name: f for f in fields(Spec) if f.metadata}
 # What a sweep over everything tries on the axes of numbers; on the others it tries every choice.
 SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
     "vec_size": (1, 2, 4),
@@ -294,7 +331,7 @@ SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
 
 def differences(old: Spec, new: Spec) -> dict[str, tuple[Any, Any]]:
     """Return the axes in which two specs differ, each with its old and new value."""
-    before, after = vars(old), vars(new)
+    before, after = old.written, new.written
     return {name: (before[name], after[name]) for name in AXES if before[name] != after[name]}
 
 

@@ -8,10 +8,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kgen.errors import UsageError
-from kgen.specs.rules import NUMBER_RULES, RULES, Rule, name_of, refusals_for
+from kgen.specs.rules import NUMBER_RULES, RULES, SHAPE_READS, Rule, name_of, refusals_for
 from kgen.specs.spec import AXES, Spec
 from kgen.specs.variants import LEADING_AXES, STAYING_AXES, follow, settings, spelling
-from kgen.sweep.space import Space
+from kgen.sweep.space import Shape, Space
 from kgen.sweep.where import Where
 
 # Each point takes about a kilobyte while it is planned.
@@ -70,35 +70,42 @@ def plan(*spaces: Space) -> Plan:
         made.combinations += space.combinations
         for variant in space.variants:
             walk = _Walk(space, variant, made, seen)
-            walk.visit(walk.start, 0)
+            walk.visit(walk.start, space.shapes, 0)
     return made
 
 
 # What tells kernels on shapes apart: every axis of the resolved spec, rows and cols.
 Identity = tuple[object, ...]
-_values_of = operator.attrgetter(*AXES)
+_values_of = operator.attrgetter(*AXES, "own")
+
+
+def _place(axis: str) -> tuple[bool, int]:
+    """Order the axes: those that others follow, then those that many rules read."""
+    return axis not in LEADING_AXES, -sum(axis in rule.reads for rule in RULES)
 
 
 class _Walk:
     """Goes through the combinations of one variant, one axis after the other.
 
     The axes that others follow come first; once they are set, the others follow. A rule is asked
-    as soon as the axes that it reads are set, and refuses all combinations that begin so at once.
+    as soon as the axes that it reads are set, and refuses all combinations that begin so at once:
+    so the axes that few rules read come last.
     """
 
     def __init__(self, space: Space, variant: str, made: Plan, seen: set[Identity]) -> None:
-        self.space, self.shapes, self.made, self.seen = space, space.shapes, made, seen
+        self.space, self.made, self.seen = space, made, seen
         self.where = Where(space.where) if space.where else None
         self.base, self.fixed = settings(variant)
         self.start = self.base.replace(**self.fixed)
         self.named = frozenset(self.fixed) | space.axes.keys()
-        self.order = sorted(space.axes, key=lambda axis: axis not in LEADING_AXES)
+        self.order = sorted(space.axes, key=_place)
         self.leading = len(LEADING_AXES & space.axes.keys())
         self.due: list[list[Rule]] = [[] for _ in range(len(self.order) + 1)]
         for rule in (*NUMBER_RULES, *RULES):
             self.due[max(map(self._set_at, rule.reads))].append(rule)
-        sizes = [len(space.axes[axis]) for axis in self.order] + [len(self.shapes)]
-        self.below = [math.prod(sizes[depth:]) for depth in range(len(sizes))]
+        self.shaped = max(map(self._set_at, SHAPE_READS))
+        sizes = [len(space.axes[axis]) for axis in self.order]
+        self.below = [math.prod(sizes[depth:]) for depth in range(len(sizes) + 1)]
 
     def _set_at(self, axis: str) -> int:
         """Return how many axes of the order are set when an axis has its last value."""
@@ -106,30 +113,31 @@ class _Walk:
             return self.order.index(axis) + 1
         return 0 if axis in self.fixed or axis in STAYING_AXES else self.leading
 
-    def visit(self, spec: Spec, depth: int) -> None:
-        """Plan all combinations that begin with `spec`, whose first `depth` axes are set."""
+    def visit(self, spec: Spec, shapes: tuple[Shape, ...], depth: int) -> None:
+        """Plan all combinations on shapes that begin with `spec`, whose first `depth` are set."""
         if depth == self.leading:
             spec = follow(spec, self.base, self.named)
         for rule in self.due[depth]:
             for _ in rule.check(spec):
-                self.made.refused[rule.name] += self.below[depth]
+                self.made.refused[rule.name] += self.below[depth] * len(shapes)
                 return
+        if depth == self.shaped:
+            shapes = tuple(shape for shape in shapes if self._fits(spec, *shape))
         if depth == len(self.order):
-            self._keep(spec)
-            return
-        axis = self.order[depth]
-        for value in self.space.axes[axis]:
-            self.visit(spec.replace(**{axis: value}), depth + 1)
+            for rows, cols in shapes:
+                self._keep(Point(spec, rows, cols, self.named))
+        elif shapes:
+            axis = self.order[depth]
+            for value in self.space.axes[axis]:
+                self.visit(spec.replace(**{axis: value}), shapes, depth + 1)
 
-    def _keep(self, spec: Spec) -> None:
-        for rows, cols in self.shapes:
-            for check, _ in refusals_for(spec, rows, cols):
-                self.made.refused[name_of(check)] += 1
-                break
-            else:
-                self._keep_once(Point(spec, rows, cols, self.named))
+    def _fits(self, spec: Spec, rows: int, cols: int) -> bool:
+        for check, _ in refusals_for(spec, rows, cols):
+            self.made.refused[name_of(check)] += self.below[self.shaped]
+            return False
+        return True
 
-    def _keep_once(self, point: Point) -> None:
+    def _keep(self, point: Point) -> None:
         made = self.made
         if self.where and not self.where(point):
             made.filtered += 1

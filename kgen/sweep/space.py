@@ -10,14 +10,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgen.errors import UsageError
+from kgen.specs.axes import find_axis, parse_value, swept_values
 from kgen.specs.spec import AXES, format_value, short_name
-from kgen.specs.variants import find_axis, parse_value, settings, swept_values
+from kgen.specs.variants import settings
 from kgen.specs.versions import VERSIONS
 from kgen.sweep.where import Where
 
 # The longest list of values that a range such as 32..1024:32 may stand for.
 MAX_RANGE = 4096
 _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})(?::([0-9]{1,9}))?")
+
+
+# Rows and cols.
+Shape = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -78,8 +83,8 @@ class Space:
         )
 
     @property
-    def shapes(self) -> tuple[tuple[int, int], ...]:
-        """The shapes, as pairs of rows and cols."""
+    def shapes(self) -> tuple[Shape, ...]:
+        """All rows with all cols."""
         return tuple(itertools.product(self.rows, self.cols))
 
     @property

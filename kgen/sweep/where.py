@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import simpleeval
 
 from kgen.errors import UsageError
+from kgen.specs.axes import AXIS_NAMES, listed_values, parse_value
 from kgen.specs.spec import format_value
-from kgen.specs.variants import AXIS_NAMES, listed_values, parse_value
 from kgen.specs.versions import find_version
 from kgen.text import did_you_mean
 
@@ -77,6 +77,10 @@ class Where:
         return self.text
 
 
+def _as_written(axis: str) -> Callable[[_Names], Any]:
+    return lambda at: at.kernel.written[axis]
+
+
 def _of_kernel(name: str) -> Callable[[_Names], Any]:
     return lambda at: getattr(at.kernel, name)
 
@@ -98,7 +102,7 @@ NAMES: dict[str, Callable[[_Names], Any]] = {
     "cols": lambda at: at.point.cols,
     "version": lambda at: at.point.spec.version,
     "variant": lambda at: at.point.variant,
-    **{word: _of_kernel(axis) for word, axis in AXIS_NAMES.items()},
+    **{word: _as_written(axis) for word, axis in AXIS_NAMES.items()},
     **{name: _of_kernel(name) for name in _DERIVED},
     AUTO: lambda at: AUTO,
     "true": lambda at: True,

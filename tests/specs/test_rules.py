@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kgen.errors import UsageError
 from kgen.specs.explain import explain
-from kgen.specs.rules import NUMBER_RULES, RULES, problems, problems_for, require_valid
+from kgen.specs.rules import NUMBER_RULES, RULES, SHAPE_READS, problems, problems_for, require_valid
 from kgen.specs.spec import Spec
 from kgen.specs.variants import parse
 from tests.strategies import CHOICES, specs
@@ -212,6 +212,9 @@ def test_a_rule_reads_the_axes_that_it_says(one: Spec, other: Spec) -> None:
     for rule in (*NUMBER_RULES, *RULES):
         mixed = other.replace(**{axis: getattr(one, axis) for axis in rule.reads})
         assert bool(list(rule.check(mixed))) == bool(list(rule.check(one))), rule.name
+    mixed = other.replace(**{axis: getattr(one, axis) for axis in SHAPE_READS})
+    for shape in [(1, 67), (2**20, 16_384), (1, 2**22)]:
+        assert bool(problems_for(mixed, *shape)) == bool(problems_for(one, *shape))
 
 
 def test_rules_have_names_in_words() -> None:

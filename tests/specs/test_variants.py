@@ -5,17 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgen.errors import UsageError
+from kgen.specs.axes import listed_values, swept_values
 from kgen.specs.spec import AXES, SWEPT_NUMBERS, Cache, Merge, Spec, Topology, VecScans
 from kgen.specs.variants import (
     LEADING_AXES,
     STAYING_AXES,
     apply,
     follow,
-    listed_values,
     parse,
     spelling,
     stem,
-    swept_values,
 )
 from kgen.specs.versions import VERSIONS
 from tests.strategies import CHOICES, specs

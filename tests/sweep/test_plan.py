@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgen.errors import UsageError
+from kgen.specs.axes import parse_value
 from kgen.specs.rules import problems, problems_for
 from kgen.specs.spec import AXES, Spec, short_name
-from kgen.specs.variants import apply, parse_value
+from kgen.specs.variants import apply
 from kgen.specs.variants import settings as read_variant
 from kgen.sweep import plan as plan_module
 from kgen.sweep.plan import Point, plan

@@ -48,7 +48,8 @@ def test_conditions_that_hold(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["threads == 256", "cache == none", "not is_online", "items > 2", "grid > 0", "0"]
+    "text",
+    ["threads == 256", "cache == none", "not is_online", "items > 2", "grid > 0", "0 < grid", "0"],
 )
 def test_conditions_that_do_not_hold(text: str) -> None:
     assert Where(text)(V7) is False

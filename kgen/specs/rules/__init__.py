@@ -11,6 +11,7 @@ from kgen.specs.rules import accesses  # noqa: F401  (its rules register themsel
 from kgen.specs.rules.problem import NUMBER_RULES, RULES, Problem, Rule, name_of
 from kgen.specs.rules.shapes import (
     MAX_DIMENSION,
+    SHAPE_READS,
     problems_for,
     refusals_for,
     shared_cache_bytes,
@@ -23,6 +24,7 @@ __all__ = [
     "MAX_DIMENSION",
     "NUMBER_RULES",
     "RULES",
+    "SHAPE_READS",
     "Problem",
     "Rule",
     "name_of",

@@ -11,6 +11,8 @@ from kgen.specs.spec import Cache, Merge, RowMap, Spec, Topology
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
+# The axes that decide on which shapes a spec can run.
+SHAPE_READS = frozenset((*REGISTER_USE, "static_cols", "topology", "merge"))
 
 
 @rule(*REGISTER_USE, "static_cols")
