@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from kgen.specs.axes import parse_value
 from kgen.specs.spec import AXES, Spec, format_value
-from kgen.specs.variants import parse_value
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.timing.statistics import Ratio, paired_ratio
 
@@ -22,7 +22,7 @@ def spec_of(row: Measurement) -> Spec:
         raise ValueError(f"{row.variant} has no spec")
     values: dict[str, Any] = json.loads(row.spec)
     axes = {name: parse_value(name, format_value(values[name])) for name in AXES if name in values}
-    return Spec(version=values["version"], **axes)
+    return Spec(version=values["version"]).replace(**axes)
 
 
 def axes_of(row: Measurement) -> dict[str, str]:
@@ -31,7 +31,7 @@ def axes_of(row: Measurement) -> dict[str, str]:
     So threads can be compared: with twice as many, half the items are needed.
     """
     spec = spec_of(row)
-    axes = {name: format_value(getattr(spec, name)) for name in AXES}
+    axes = {name: format_value(spec.written[name]) for name in AXES}
     if spec.in_registers and spec.items_per_thread == spec.items_for(spec.static_cols or row.cols):
         axes["items_per_thread"] = format_value(None)
     return axes

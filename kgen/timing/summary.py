@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from kgen.errors import CompileFailed
 from kgen.gpu.nvml import Sensors
 from kgen.sources.source import Source
+from kgen.specs.spec import AXES, format_value
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
@@ -44,7 +45,9 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
     if candidate.source:
         row = replace(row, source_hash=hashlib.sha256(candidate.source.text.encode()).hexdigest())
     if isinstance(candidate.source, Source):
-        row = replace(row, spec=json.dumps(asdict(candidate.source.spec)))
+        written = candidate.source.spec.written
+        axes = {name: written[name] for name in ("version", *AXES)}
+        row = replace(row, spec=json.dumps(axes, default=format_value))
     if candidate.reason:
         return replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)
     if isinstance(candidate.binary, CompileFailed):
