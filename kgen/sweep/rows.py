@@ -15,6 +15,9 @@ from kgen.specs.spec import AXES, Spec, format_value
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.timing.statistics import Ratio, paired_ratio
 
+# Fewer do not bound a median.
+ENOUGH_SAMPLES = 6
+
 
 def spec_of(row: Measurement) -> Spec:
     """Return the resolved spec of a row. Raises ValueError when the row has none."""
@@ -72,13 +75,20 @@ def cost_us(row: Measurement) -> float:
 
 
 def finalists(rows: Iterable[Measurement]) -> list[Measurement]:
-    """Return the contenders of one shape that stayed until their run's last round, in order."""
+    """Return the contenders of one shape whose samples are enough to win by, in order.
+
+    They stayed in the search for half of their run's rounds; and they have ENOUGH_SAMPLES, if any
+    contender has, since of a run that was cut short only those that left early may be here.
+    """
     found = contenders(rows)
-    last: dict[str, int] = {}
+    rounds: dict[str, int] = {}
     for row in found:
         run = row.provenance.run
-        last[run] = max(last.get(run, 0), len(row.samples_us))
-    return [row for row in found if len(row.samples_us) == last[row.provenance.run]]
+        rounds[run] = max(rounds.get(run, 0), len(row.samples_us))
+    enough = min(ENOUGH_SAMPLES, max(rounds.values(), default=0))
+    return [
+        row for row in found if len(row.samples_us) >= max(enough, rounds[row.provenance.run] / 2)
+    ]
 
 
 def ranked(rows: Iterable[Measurement]) -> list[Measurement]:

@@ -21,7 +21,7 @@ from kgen.files import write_atomically
 from kgen.specs.rules import require_valid
 from kgen.specs.variants import parse
 from kgen.store.columns import columns_of
-from kgen.store.measurement import Kind, Measurement, Outcome
+from kgen.store.measurement import Kind, Measurement
 from kgen.sweep.rows import cost_us, finalists, is_tied
 
 FORMAT = 1
@@ -91,19 +91,21 @@ def shape_class(rows: int, cols: int) -> tuple[int, int]:
 def winners(rows: Iterable[Measurement]) -> list[Winner]:
     """Return the winners among complete timed variants; all in one state of the L2 cache.
 
-    Those that stayed to the end of their run compete, also with those of other runs; one that was
-    measured more than once stands with its newest time.
+    The finalists compete, also with those of other runs; one that was measured more than once
+    stands with its newest time.
     """
-    by_run: dict[tuple[Key, str], list[Measurement]] = {}
+    by_key: dict[Key, list[Measurement]] = {}
     for row in rows:
-        is_timed = row.outcome is Outcome.OK and row.is_complete and row.median_us is not None
-        if row.kind is Kind.VARIANT and is_timed:
-            by_run.setdefault((_key(row), row.provenance.run), []).append(row)
-    newest: dict[Key, dict[tuple[str, str], Measurement]] = {}
-    last = [row for one_run in by_run.values() for row in finalists(one_run)]
-    for row in sorted(last, key=lambda row: row.provenance.measured_at):
-        newest.setdefault(_key(row), {})[row.variant, row.flags] = row
-    return [_winner(list(found.values())) for found in newest.values()]
+        if row.kind is Kind.VARIANT and row.is_complete and row.median_us is not None:
+            by_key.setdefault(_key(row), []).append(row)
+    competing = map(finalists, by_key.values())
+    return [_winner(_newest(found)) for found in competing if found]
+
+
+def _newest(rows: Iterable[Measurement]) -> list[Measurement]:
+    """Return the newest row of each variant and way of compiling it."""
+    in_order = sorted(rows, key=lambda row: row.provenance.measured_at)
+    return list({(row.variant, row.flags): row for row in in_order}.values())
 
 
 def _key(row: Measurement) -> Key:

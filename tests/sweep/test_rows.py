@@ -44,15 +44,26 @@ def test_only_right_variants_and_files_with_a_cost_compete():
 
 
 def test_rows_that_left_the_search_come_after_the_finalists():
-    left = made("v5", samples=[1.0, 1.0])
-    slow, fast = made("v6", 3), made("v7", 2)
+    left = made("v5", samples=[1.0] * 5)
+    slow, fast = made("v6", 3), made("v7", samples=[2.0] * 6)
     assert finalists([left, slow, fast]) == [slow, fast]
     assert ranked([left, slow, fast]) == [fast, slow, left]
 
 
+def test_most_of_a_long_search_is_needed_to_win_it():
+    left, stayed = made("v5", samples=[1.0] * 19), made("v6", samples=[2.0] * 40)
+    assert ranked([left, stayed]) == [stayed, left]
+
+
 def test_a_short_run_has_finalists_of_its_own():
-    short = made("v5", samples=[1.0, 1.0], run="b")
-    assert ranked([made("v7", 2), short])[0] is short
+    short, long = made("v5", samples=[1.0] * 6, run="b"), made("v7", samples=[2.0] * 40)
+    assert ranked([long, short]) == [short, long]
+
+
+def test_what_left_a_run_early_wins_nothing_when_the_others_are_of_a_later_run():
+    left = made("v5", samples=[1.0, 1.0], run="b")
+    assert ranked([left, made("v7", 2)])[0].variant == "v7"
+    assert finalists([left]) == [left]
 
 
 def test_rows_of_a_run_are_paired_over_the_rounds_that_both_have():

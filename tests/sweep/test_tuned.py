@@ -61,9 +61,11 @@ def test_only_complete_timed_variants_can_win():
         made("copy_four", 1, kind=Kind.COPY),
         modelled("v3", 1),
         made("v6", samples=[1.0, 1.0]),
+        made("v7", samples=[1.0, 1.0], run="b"),
+        made("v8", 1, outcome=Outcome.FAILED, reason="stopped"),
     ]
     assert only(*others, made("v5", 12)).variant == "v5"
-    assert winners(others[:5]) == []
+    assert winners([*others[:5], others[-1]]) == []
 
 
 def test_runs_compete_and_the_newest_time_of_a_variant_counts():
