@@ -109,10 +109,9 @@ def _serve(connection: Connection, function: Callable[[Item], Result]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops us
     while True:
         try:
-            item = connection.recv()
-        except EOFError:
+            connection.send(_attempt(function, connection.recv()))
+        except (EOFError, ConnectionError):  # nobody waits for results any more
             return
-        connection.send(_attempt(function, item))
 
 
 def _attempt(function: Callable[[Item], Result], item: Item) -> Result | KgenError:

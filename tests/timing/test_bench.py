@@ -295,8 +295,16 @@ def interrupted(*candidates: Candidate, protocol: Protocol = SIX_ROUNDS) -> Hear
     before = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with pytest.raises(KeyboardInterrupt):
-            measure(candidates, protocol, PROVENANCE, open_device=FakeDevice, record=heard)
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr("kgen.timing.worker.CLOSE_S", 0.1)
+            measure(
+                candidates,
+                protocol,
+                PROVENANCE,
+                prepare_s=30,
+                open_device=FakeDevice,
+                record=heard,
+            )
     finally:
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 30 and multiprocessing.active_children() == []

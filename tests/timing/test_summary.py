@@ -143,9 +143,11 @@ def test_rows_without_samples_stay_as_they_are() -> None:
 
 
 def test_who_left_early_is_compared_by_the_rounds_that_it_had() -> None:
-    rows = summary({"a": [2.0] * 6 + [8.0] * 6, "b": [1.0] * 6, "c": [2.0] * 6 + [8.0] * 6})
+    samples = {"a": [2.0] * 6 + [8.0] * 6, "b": [1.0] * 6, "c": [2.0] * 6 + [8.0] * 6}
+    rows = summary(samples)
     assert (rows["b"].speedup, rows["b"].speedup_low, rows["b"].speedup_high) == (2, 2, 2)
     assert [row.is_tied for row in rows.values()] == [True, False, True]
+    assert [row.speedup for row in summary(samples, baseline="b").values()] == [0.5, 1, 0.5]
 
 
 def test_a_blank_row_says_what_was_asked_and_compiled() -> None:

@@ -19,6 +19,10 @@ def act(item, base=0):
             os._exit(7)
         case "hang":
             time.sleep(600)
+        case "interrupt":
+            os.kill(os.getppid(), signal.SIGINT)
+            time.sleep(0.2)
+            return None
         case "refuse":
             raise UsageError("not this one")
         case "stumble":
@@ -77,3 +81,14 @@ def test_stops_its_process_at_the_end():
         _, pid = worker.apply(1, PATIENCE_S)
     assert not is_running(pid)
     worker.discard()
+
+
+def test_ends_quietly_when_nobody_waits_for_its_result(capfd):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), Worker(act) as worker:
+            worker.apply(1, PATIENCE_S)
+            worker.apply("interrupt", PATIENCE_S)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capfd.readouterr().err == ""
