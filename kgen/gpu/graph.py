@@ -24,17 +24,19 @@ def load_bindings() -> Any:
 
 
 class Graph:
-    """What `issue` puts on a stream, captured: replayed as one operation."""
+    """What `issue` puts on a stream, captured: replayed as one operation.
 
-    def __init__(self, stream: Any, issue: Callable[[], object]) -> None:
+    `results` is what it returned, which may own memory that a replay writes to.
+    """
+
+    def __init__(self, stream: Any, issue: Callable[[], list[object]]) -> None:
         self._cuda = load_bindings()
         self._stream = self._cuda.CUstream(stream.handle)
         # Relaxed: a library under capture may allocate memory, which is no operation of the stream.
         mode = self._cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         self._ask(self._cuda.cuStreamBeginCapture, self._stream, mode)
         try:
-            # What it returns may own memory that the graph writes to.
-            self._kept = issue()
+            self.results = issue()
         except BaseException:
             self._cuda.cuStreamEndCapture(self._stream)  # whose error would hide the cause
             raise
@@ -48,6 +50,7 @@ class Graph:
 
     def free(self) -> None:
         """Give the graph's memory back."""
+        self.results.clear()
         self._ask(self._cuda.cuGraphExecDestroy, self._executable)
 
     def _ask(self, function: Any, *arguments: Any) -> Any:

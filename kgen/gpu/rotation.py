@@ -62,6 +62,11 @@ class ReplaySampler:
         turn = itertools.islice(itertools.cycle(issues), calls)
         self.graph = Graph(stream, lambda: [issue() for issue in turn])
 
+    def outputs(self) -> tuple[object, object]:
+        """Replay once, and return where the first and the last call put their results."""
+        self.graph.replay()
+        return self.graph.results[0], self.graph.results[-1]
+
     def sample(self) -> Sample:
         """Replay twice, and time the second: the first keeps the GPU busy meanwhile, and warm."""
         self.graph.replay()
@@ -82,7 +87,11 @@ class LaunchSampler:
         self, gpu: Gpu, stream: object, issues: Sequence[Issue], calls: int, warmup: int
     ) -> None:
         self.gpu, self.stream, self.calls, self.warmup = gpu, stream, calls, warmup
-        self.turn = itertools.cycle(issues)
+        self.issues, self.turn = issues, itertools.cycle(issues)
+
+    def outputs(self) -> tuple[object, object]:
+        """Issue a call of the first and of the last pair, and return where the results are."""
+        return self.issues[0](), self.issues[-1]()
 
     def sample(self) -> Sample:
         """Issue the calls, behind one that keeps the GPU busy while the host issues the next."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol as Interface
 
@@ -44,6 +44,7 @@ class ShapeSearch:
         self.yardsticks = [one for one in candidates if one.kind is Kind.COPY]
         self.candidates = {one.name: one for one in candidates if one.kind is not Kind.COPY}
         self.all = {one.name: one for one in candidates}
+        self.left: set[str] = set()  # who has a final row
         self.samples: Samples = {name: list(taken) for name, taken in earlier.items()}
 
     def run(self, search: Search, halving: Halving) -> None:
@@ -57,7 +58,7 @@ class ShapeSearch:
                 self._prepare([*names, *self._yardstick_names()])
             self._settle(names)
         except KeyboardInterrupt:
-            self._leave(list(self.samples), is_complete=False)
+            self._leave(self.samples.keys() - self.left, is_complete=False)
             raise
 
     def _yardstick_names(self) -> list[str]:
@@ -120,8 +121,9 @@ class ShapeSearch:
     def _take(self, names: Sequence[str], least: int, most: int) -> None:
         if not names:
             return
-        protocol = replace(self.bench.protocol, min_rounds=least, max_rounds=most)
         earlier = {name: self.samples.get(name, []) for name in names}
+        most -= min(map(len, earlier.values()))
+        protocol = replace(self.bench.protocol, min_rounds=least, max_rounds=most)
         taken = self.bench.time([self.all[name] for name in names], self.record, protocol, earlier)
         self._know(names, taken)
         if taken.interrupted:
@@ -134,9 +136,10 @@ class ShapeSearch:
                 self.watcher.sampled(name, taken.samples[name])
             elif not self.bench.is_ready(self.all[name]):  # as `time` has recorded
                 self.samples.pop(name, None)
+                self.left.add(name)
                 self.watcher.finished(self.bench.found[name])
 
-    def _leave(self, names: Sequence[str], is_complete: bool = True) -> None:
+    def _leave(self, names: Iterable[str], is_complete: bool = True) -> None:
         """Record candidates that get no more samples."""
         known = {name: self.samples[name] for name in names if self._is_known(name)}
         copies = {one: self.samples[one] for one in self._yardstick_names() if self._is_known(one)}
@@ -149,5 +152,6 @@ class ShapeSearch:
 
     def _finish(self, name: str) -> None:
         row = self.bench.found[name]
+        self.left.add(name)
         self.record.finish(row)
         self.watcher.finished(row)

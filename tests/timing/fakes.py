@@ -63,7 +63,7 @@ class FakeDevice:
 
     def run(self, candidate: Candidate, x: Matrix) -> Matrix:
         act(candidate.name)
-        return output(candidate, x, candidate.name)
+        return output(candidate, x, candidate.name.removeprefix("rows_"))
 
     def load(self, candidate: Candidate) -> FakeTimed:
         return FakeTimed(candidate, self.x)
@@ -99,7 +99,7 @@ class FakeTimed:
 def output(candidate: Candidate, x: Matrix, action: str) -> Matrix:
     """Return what the candidate makes of `x`."""
     y = x.copy() if candidate.kind is Kind.COPY else softmax64(x).astype(np.float32)
-    if action in ("wrong", "copy_wrong"):
+    if action in ("wrong", "copy_wrong", "odd"):
         y[2, 3] += 1
     elif action == "unwritten_wrong":
         y[5, 6] = np.nan

@@ -68,6 +68,7 @@ def everything(fake_nvcc: None) -> tuple[Rows, Heard]:
         variant("too_big"),
         peer("absent"),
         peer("a_peer"),
+        peer("rows_odd"),
         variant("crash@3"),
         variant("lukewarm"),
         variant("fast"),
@@ -91,6 +92,7 @@ def test_every_candidate_has_its_outcome(everything: tuple[Rows, Heard]) -> None
         "too_big": "refused",
         "absent": "skipped",
         "a_peer": "ok",
+        "rows_odd": "ok",
         "crash@3": "failed",
         "lukewarm": "ok",
         "fast": "ok",
@@ -122,6 +124,14 @@ def test_who_is_not_right_has_a_reason_and_no_times(
     row = everything[0][name]
     assert words in row.reason
     assert row.samples_us == () and row.median_us is None and row.speedup is None
+
+
+def test_a_peer_that_is_wrong_on_odd_rows_alone_is_timed_and_told_of(
+    everything: tuple[Rows, Heard],
+) -> None:
+    row = everything[0]["rows_odd"]
+    assert row.median_us and row.max_abs_error is not None and row.max_abs_error < 1e-6
+    assert "wrong on rows of odd values: element (row 2, column 3)" in row.remark
 
 
 def test_a_right_candidate_is_timed(everything: tuple[Rows, Heard]) -> None:
