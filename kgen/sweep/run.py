@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kgen.errors import MissingTool
@@ -14,7 +15,7 @@ from kgen.sweep.model import REFERENCE_GPU, with_model
 from kgen.sweep.prune import prune
 from kgen.sweep.shape import ShapeSearch, Watcher
 from kgen.timing.bench import Bench, Record
-from kgen.timing.candidates import compiled, copies
+from kgen.timing.candidates import Candidate, compiled, copies
 from kgen.timing.on_cpu import measure_on_cpu
 from kgen.timing.protocol import Protocol
 from kgen.timing.station import MakeDevice, open_stage
@@ -83,6 +84,23 @@ def run_job(job: Job, how: How, record: Record, watcher: Watcher) -> None:
         model_on_cpu(job, how, record, watcher)
         return
     yardsticks = compiled(copies(job.rows, job.cols), how.arch, how.protocol.options)
+    with _search(job, yardsticks, how, record, watcher) as search:
+        search.run(how.search, how.halving)
+
+
+def screen_job(job: Job, how: How, record: Record, watcher: Watcher) -> list[str]:
+    """Verify candidates of one shape, time them until the finalists are known; return these.
+
+    All of them have a row then, of the few rounds that they had.
+    """
+    with _search(job, (), how, record, watcher) as search:
+        return search.screen(how.halving)
+
+
+@contextmanager
+def _search(
+    job: Job, yardsticks: Sequence[Candidate], how: How, record: Record, watcher: Watcher
+) -> Iterator[ShapeSearch]:
     bench = Bench(
         job.rows,
         job.cols,
@@ -92,9 +110,7 @@ def run_job(job: Job, how: How, record: Record, watcher: Watcher) -> None:
         open_device=how.open_device,
     )
     try:
-        candidates = [*job.candidates, *yardsticks]
-        search = ShapeSearch(bench, candidates, record, watcher, job.earlier)
-        search.run(how.search, how.halving)
+        yield ShapeSearch(bench, [*job.candidates, *yardsticks], record, watcher, job.earlier)
     finally:
         bench.close()
 
