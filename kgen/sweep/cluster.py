@@ -15,6 +15,8 @@ GPU = "GPU"
 # One thread measures while the other compiles.
 LOCAL_THREADS = 2
 CONNECT_S = 10
+# A Ctrl-C in the terminal reaches the workers, too; it is for the sweep, which then stops them.
+IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 @contextmanager
@@ -49,6 +51,7 @@ def local_cluster(workers: int, on: str) -> Iterator[str]:
         "nthreads": LOCAL_THREADS,
         "resources": {GPU: 1},
         "memory_limit": 0,
+        "preload": [IGNORE_INTERRUPTS],
         "dashboard": False,
         "silence_logs": logging.CRITICAL,
     }

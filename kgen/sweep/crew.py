@@ -20,6 +20,8 @@ from kgen.sweep.tasks import AskFacts, Describe, Facts, own_facts
 from kgen.timing.provenance import this_run
 
 ASK_S, REFRESH_S = 60.0, 1.0
+# What a client raises when its scheduler is gone; the last one once it has given up connecting.
+GONE = (OSError, TimeoutError, RuntimeError)
 
 # What rows of the same sweep must share to be compared: the device's name and the toolchain.
 Machine = tuple[str, str]
@@ -115,7 +117,7 @@ class Crew:
 
     def stop(self, futures: list[Any]) -> None:
         """End what the workers do for this sweep; nobody waits for it any more."""
-        with suppress(KgenError, OSError, TimeoutError):
+        with suppress(KgenError, *GONE):
             self.client.cancel(futures, force=True)
             alive = list(self._alive())
             self.client.run(stop_tasks, self.identity, workers=alive, on_error="ignore")
@@ -123,7 +125,7 @@ class Crew:
     def _alive(self) -> set[str]:
         try:
             return set(self.client.nthreads())
-        except (OSError, TimeoutError):
+        except GONE:
             raise MissingTool(
                 f"the scheduler {self.where} is gone; start it again, then the same command: what "
                 "was measured is kept"

@@ -119,6 +119,16 @@ def parent_of(process: int) -> int:
     return int(status.rpartition(")")[2].split()[1])
 
 
+def is_gone(process: int) -> bool:
+    """Tell whether a process has ended, or does so soon."""
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{process}").exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
 def one_model(on: str, commit: str) -> Provenance:
     """Describe a GPU of which all workers have one."""
     return _describe("a fake", commit)

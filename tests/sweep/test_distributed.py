@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.sweep import cluster as cluster_module
 from kgen.sweep import crew as crew_module
 from kgen.sweep import distributed as distributed_module
-from kgen.sweep.cluster import local_cluster
+from kgen.sweep.cluster import connected, local_cluster
 from kgen.sweep.crew import open_crew
 from kgen.sweep.distributed import chunks, run_distributed
 from kgen.sweep.jobs import Job
@@ -26,7 +25,7 @@ from kgen.sweep.tasks import Describe, Facts, Kept
 from kgen.timing.candidates import of_targets
 from kgen.timing.protocol import Protocol
 from kgen.timing.provenance import this_run
-from tests.sweep.fake_gpus import FakeGpu, one_model, two_models
+from tests.sweep.fake_gpus import FakeGpu, is_gone, one_model, two_models
 
 pytest.importorskip("distributed")
 
@@ -38,10 +37,18 @@ Rows = dict[str, Measurement]
 
 
 @pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
+def cluster() -> Iterator[str]:
     """The address of a cluster with two workers."""
     with local_cluster(2, "gpu") as address:
         yield address
+
+
+@pytest.fixture
+def scheduler(cluster: str) -> str:
+    """The same, with both workers there again after a test that killed one."""
+    with connected(cluster) as client:
+        client.wait_for_workers(2, timeout=30)
+    return cluster
 
 
 @pytest.fixture(autouse=True)
@@ -79,16 +86,6 @@ def by_name(rows: list[Measurement]) -> Rows:
     return found
 
 
-def gone(process: int) -> bool:
-    """Tell whether a process ends soon."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if not Path(f"/proc/{process}").exists():
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def test_rows_of_the_cpu_are_those_of_one_process(scheduler: str) -> None:
     try:
         cpu.find_cxx()
@@ -123,14 +120,28 @@ def test_the_fastest_of_all_chunks_meet_in_a_final(scheduler: str, tmp_path: Pat
     assert {row.provenance.commit for row in kept.rows} == {"a commit"}
 
 
-@pytest.mark.parametrize("accident", ["task", "worker"])
-def test_what_is_lost_is_done_again(scheduler: str, tmp_path: Path, accident: str) -> None:
-    kept = swept(scheduler, on_fakes(FakeGpu(tmp_path, accident, VARIANTS[1])), one_model)
+def test_a_lost_task_is_done_again(scheduler: str, tmp_path: Path) -> None:
+    kept = swept(scheduler, on_fakes(FakeGpu(tmp_path, "task", VARIANTS[1])), one_model)
     rows = by_name(kept.rows)
     assert sorted(rows) == sorted(VARIANTS)
     assert {row.outcome for row in rows.values()} == {Outcome.OK}
     assert rows["v5:threads=32"].is_tied
-    assert gone(int((tmp_path / "accident").read_text()))
+    assert is_gone(int((tmp_path / "accident").read_text()))
+
+
+def test_models_of_gpus_are_kept_apart_and_wait_for_a_lost_worker(
+    scheduler: str, tmp_path: Path
+) -> None:
+    kept = swept(scheduler, on_fakes(FakeGpu(tmp_path, "worker", VARIANTS[1])), two_models)
+    assert len(kept.rows) == 2 * (len(VARIANTS) + 3)
+    for number in "01":
+        rows = [row for row in kept.rows if row.provenance.device == f"fake {number}"]
+        assert sorted(by_name(rows)) == sorted(VARIANTS)
+        assert {row.provenance.device_uuid for row in rows} == {f"GPU-{number}"}
+        assert {row.outcome for row in rows} == {Outcome.OK}
+        assert by_name(rows)["v5:threads=32"].is_tied
+    assert len({row.provenance.run for row in kept.rows}) == 1
+    assert is_gone(int((tmp_path / "accident").read_text()))
 
 
 def test_what_is_lost_every_time_is_given_up(scheduler: str, tmp_path: Path) -> None:
@@ -142,16 +153,6 @@ def test_what_is_lost_every_time_is_given_up(scheduler: str, tmp_path: Path) -> 
     assert failed.outcome is Outcome.FAILED and not failed.is_complete
     assert "3 tries" in failed.reason and "SIGKILL" in failed.reason
     assert rows["v5:threads=32"].outcome is Outcome.OK
-
-
-def test_models_of_gpus_are_kept_apart(scheduler: str, tmp_path: Path) -> None:
-    kept = swept(scheduler, on_fakes(FakeGpu(tmp_path)), two_models)
-    for number in "01":
-        rows = [row for row in kept.rows if row.provenance.device == f"fake {number}"]
-        assert sorted(by_name(rows)) == sorted(VARIANTS)
-        assert {row.provenance.device_uuid for row in rows} == {f"GPU-{number}"}
-        assert by_name(rows)["v5:threads=32"].is_tied
-    assert len({row.provenance.run for row in kept.rows}) == 1
 
 
 class Impatient(Kept):
@@ -166,7 +167,7 @@ def test_an_interrupt_ends_what_runs_and_keeps_what_came(scheduler: str, tmp_pat
     with pytest.raises(KeyboardInterrupt):
         swept(scheduler, on_fakes(FakeGpu(tmp_path, "hang", VARIANTS[4])), one_model, kept)
     assert 1 <= len(by_name(kept.rows)) < len(VARIANTS)
-    assert gone(int((tmp_path / "accident").read_text()))
+    assert is_gone(int((tmp_path / "accident").read_text()))
 
 
 def test_another_kgen_is_refused(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
