@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +17,14 @@ from kgen.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement
+    from kgen.sweep.jobs import Job
     from kgen.sweep.plan import Plan
     from kgen.sweep.run import How
     from kgen.sweep.space import Space
+    from kgen.timing.bench import Record
+
+    # How to measure on each kind of machine, and what runs the jobs of each.
+    Place = tuple[list[How], Callable[[list[list[Job]], Record, SweepProgress], None]]
 
 # As shells count an end by Ctrl-C.
 INTERRUPTED = 130
@@ -65,7 +72,9 @@ def sweep(
 
     spaces = _spaces(study, rows, cols, variants, axis, where, all_)
     planned = plan(*spaces)
-    how = _how(on, protocol, l2, seconds, search, no_prune, timeout, trials, dry_run)
+    # Planning needs no GPU, and workers tell of theirs.
+    elsewhere = dry_run or bool(scheduler or local_workers)
+    how = _how(on, protocol, l2, seconds, search, no_prune, timeout, trials, elsewhere)
     if dry_run:
         _print_plan(planned, how, json)
         return
@@ -135,19 +144,19 @@ def _how(
     no_prune: bool,
     timeout: float,
     trials: int,
-    dry_run: bool,
+    elsewhere: bool,
 ) -> How:
     from kgen.store.measurement import Provenance
     from kgen.sweep.halving import find_search
     from kgen.sweep.run import How
     from kgen.timing.protocol import find_protocol
-    from kgen.timing.provenance import this_run
+    from kgen.timing.provenance import checkout_commit, this_run
 
+    nowhere = Provenance(run="", measured_at="", device="", commit=checkout_commit())
     return How(
         on=on,
         protocol=find_protocol(protocol, l2, budget_s=seconds),
-        # Planning needs no GPU.
-        provenance=(Provenance(run="", measured_at="", device="") if dry_run else this_run(on)),
+        provenance=nowhere if elsewhere else this_run(on),
         search=find_search(search),
         keep_all=no_prune,
         prepare_s=timeout,
@@ -202,24 +211,34 @@ def _run(
     from kgen.store.database import open_store
     from kgen.store.journal import Journal
     from kgen.sweep.jobs import jobs_of
-    from kgen.sweep.run import run_jobs
     from kgen.timing.recovery import finish_killed_runs
 
-    with open_store(db) as store:
+    with open_store(db) as store, _place(how, scheduler, local_workers) as (hows, run):
         finish_killed_runs(journal := Journal(store))
-        jobs = jobs_of(planned, store, how.protocol, how.provenance)
-        done = [row for job in jobs for row in job.done]
-        with SweepProgress(sum(len(job.candidates) for job in jobs)) as progress:
+        jobs = [jobs_of(planned, store, one.protocol, one.provenance) for one in hows]
+        every = [job for of_one in jobs for job in of_one]
+        done = [row for job in every for row in job.done]
+        with SweepProgress(sum(len(job.candidates) for job in every)) as progress:
             try:
-                if scheduler or local_workers:
-                    from kgen.sweep.distributed import run_distributed
-
-                    run_distributed(jobs, how, journal, progress, scheduler, local_workers)
-                else:
-                    run_jobs(jobs, how, journal, progress)
+                run(jobs, journal, progress)
             except KeyboardInterrupt:
                 return done + progress.rows, True
     return done + progress.rows, False
+
+
+@contextmanager
+def _place(how: How, scheduler: str | None, local_workers: int | None) -> Iterator[Place]:
+    """Give how to measure on each kind of machine there is, and what runs the jobs of each."""
+    if not (scheduler or local_workers):
+        from kgen.sweep.run import run_jobs
+
+        yield [how], lambda jobs, record, watcher: run_jobs(jobs[0], how, record, watcher)
+        return
+    from kgen.sweep.crew import open_crew
+    from kgen.sweep.distributed import run_distributed
+
+    with open_crew(how, scheduler, local_workers) as crew:
+        yield list(crew.hows.values()), functools.partial(run_distributed, crew)
 
 
 def _tell(planned: Plan, measured: list[Measurement], out: Path | None, json: bool) -> None:

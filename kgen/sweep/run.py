@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from kgen.errors import MissingTool
@@ -84,6 +85,23 @@ def run_job(job: Job, how: How, record: Record, watcher: Watcher) -> None:
         model_on_cpu(job, how, record, watcher)
         return
     yardsticks = compiled(copies(job.rows, job.cols), how.arch, how.protocol.options)
+    with _search(job, yardsticks, how, record, watcher) as search:
+        search.run(how.search, how.halving)
+
+
+def screen_job(job: Job, how: How, record: Record, watcher: Watcher) -> list[str]:
+    """Verify candidates of one shape, time them until the finalists are known; return these.
+
+    All of them have a row then, of the few rounds that they had.
+    """
+    with _search(job, (), how, record, watcher) as search:
+        return search.screen(how.halving)
+
+
+@contextmanager
+def _search(
+    job: Job, yardsticks: Sequence[Candidate], how: How, record: Record, watcher: Watcher
+) -> Iterator[ShapeSearch]:
     bench = Bench(
         job.rows,
         job.cols,
@@ -93,9 +111,7 @@ def run_job(job: Job, how: How, record: Record, watcher: Watcher) -> None:
         open_device=how.open_device,
     )
     try:
-        candidates = [*job.candidates, *yardsticks]
-        search = ShapeSearch(bench, candidates, record, watcher, job.earlier)
-        search.run(how.search, how.halving)
+        yield ShapeSearch(bench, [*job.candidates, *yardsticks], record, watcher, job.earlier)
     finally:
         bench.close()
 

@@ -49,8 +49,7 @@ class ShapeSearch:
 
     def run(self, search: Search, halving: Halving) -> None:
         """Search. Raises KeyboardInterrupt, once all that was sampled is recorded."""
-        names = list(self.candidates)
-        random.Random(self.bench.protocol.seed).shuffle(names)
+        names = self._shuffled()
         try:
             if search is Search.HALVING:
                 names = self._halve(names, halving)
@@ -60,6 +59,17 @@ class ShapeSearch:
         except KeyboardInterrupt:
             self._leave(self.samples.keys() - self.left, is_complete=False)
             raise
+
+    def screen(self, halving: Halving) -> list[str]:
+        """Drop the slower candidates, record all with the rounds they had; return the finalists."""
+        finalists = self._halve(self._shuffled(), halving)
+        self._leave(finalists)
+        return finalists
+
+    def _shuffled(self) -> list[str]:
+        names = list(self.candidates)
+        random.Random(self.bench.protocol.seed).shuffle(names)
+        return names
 
     def _yardstick_names(self) -> list[str]:
         return [one.name for one in self.yardsticks]

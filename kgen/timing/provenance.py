@@ -20,8 +20,8 @@ from kgen.store.measurement import Provenance
 from kgen.toolchain import find_nvcc
 
 
-def this_run(on: str = "gpu") -> Provenance:
-    """Describe a run that begins now, on the GPU or the CPU.
+def this_run(on: str = "gpu", commit: str | None = None) -> Provenance:
+    """Describe a run that begins now, on the GPU or the CPU, of `checkout_commit()` by default.
 
     Raises MissingTool without a GPU or nvcc, or on the CPU without a C++ compiler; UsageError for
     another place.
@@ -36,7 +36,7 @@ def this_run(on: str = "gpu") -> Provenance:
         **device,
         kgen=__version__,
         templates=template_hash(),
-        commit=checkout_commit(),
+        commit=checkout_commit() if commit is None else commit,
     )
 
 

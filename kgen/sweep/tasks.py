@@ -1,0 +1,134 @@
+"""The tasks of a distributed sweep; what they hold and return is pickled on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kgen import __version__
+from kgen.errors import CompileFailed, MissingTool
+from kgen.sources.render import template_hash
+from kgen.sources.source import Source
+from kgen.store.measurement import Measurement, Provenance
+from kgen.sweep.jobs import Job
+from kgen.sweep.run import How, run_job, screen_job
+from kgen.timing.provenance import this_run
+from kgen.toolchain import Binary, CompileOptions, compile_many, find_nvcc
+from kgen.toolchain.source import PlainSource
+
+# Tells where kernels would run, given the place ("gpu" or "cpu") and the commit of kgen.
+Describe = Callable[[str, str], Provenance]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A worker's kgen and nvcc ('' without one), and its device, or the reason why it has none."""
+
+    kgen: str
+    templates: str
+    nvcc: str = ""
+    provenance: Provenance | None = None
+    reason: str = ""
+
+
+def own_facts() -> Facts:
+    """Return what must be the same on all workers."""
+    return Facts(__version__, template_hash())
+
+
+@dataclass(frozen=True)
+class AskFacts:
+    """Finds out what a worker is; its device only if it `measures`."""
+
+    on: str
+    commit: str
+    measures: bool
+    describe: Describe = this_run
+
+    def __call__(self) -> Facts:
+        """Return the facts."""
+        facts = replace(own_facts(), nvcc=_nvcc())
+        if not self.measures:
+            return facts
+        try:
+            return replace(facts, provenance=self.describe(self.on, self.commit))
+        except MissingTool as missing:
+            return replace(facts, reason=str(missing))
+
+
+def _nvcc() -> str:
+    try:
+        return find_nvcc().version
+    except MissingTool:
+        return ""
+
+
+@dataclass(frozen=True)
+class Compile:
+    """Compiles sources together."""
+
+    sources: tuple[Source | PlainSource, ...]
+    arch: str
+    options: CompileOptions
+
+    def __call__(self) -> list[Binary | CompileFailed]:
+        """Return the binaries in the order of the sources."""
+        return compile_many(self.sources, self.arch, self.options)
+
+
+class Kept:
+    """A record and a watcher that keeps the final rows."""
+
+    def __init__(self) -> None:
+        self.rows: list[Measurement] = []
+
+    def begin(self, row: Measurement, samples_us: Sequence[float] = ()) -> None:
+        """Do nothing: who is killed starts again."""
+
+    def add_round(self, rows: Mapping[str, Measurement], taken: Mapping[str, float]) -> None:
+        """Do nothing."""
+
+    def prepared(self, row: Measurement) -> None:
+        """Do nothing."""
+
+    def sampled(self, name: str, samples_us: Sequence[float]) -> None:
+        """Do nothing."""
+
+    def finish(self, row: Measurement) -> None:
+        """Keep the row."""
+        self.rows.append(row)
+
+    def finished(self, row: Measurement) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The rows that a task made, and the names of the candidates that are worth more time."""
+
+    rows: list[Measurement]
+    finalists: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Verifies and measures candidates of one shape; with `screens`, only to drop the slower."""
+
+    job: Job
+    how: How
+    screens: bool = False
+
+    def at(self, provenance: Provenance) -> Measure:
+        """Return the task as a worker with this provenance runs it."""
+        return replace(self, how=replace(self.how, provenance=provenance))
+
+    def __call__(self) -> Measured:
+        """Return what came out."""
+        kept = Kept()
+        if self.screens:
+            finalists = screen_job(self.job, self.how, kept, kept)
+            # Ties are with the fastest of a shape, which is not known here.
+            rows = [replace(row, is_tied=False if row.median_us else None) for row in kept.rows]
+            return Measured(rows, tuple(finalists))
+        run_job(self.job, self.how, kept, kept)
+        return Measured(kept.rows)
