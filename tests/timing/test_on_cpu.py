@@ -14,16 +14,18 @@ from kgen.errors import MissingTool
 from kgen.evidence.inputs import make
 from kgen.execute import find_target
 from kgen.launch import plan
-from kgen.store.measurement import Measurement, Outcome
+from kgen.store.measurement import CPU, Measurement, Outcome
 from kgen.timing import on_cpu
 from kgen.timing.candidates import Candidate, copies, of_targets
 from kgen.timing.on_cpu import NOT_TIMED, measure_on_cpu
 from kgen.timing.protocol import ROTATED
-from tests.timing.fakes import PROVENANCE, peer
+from tests.timing import fakes
+from tests.timing.fakes import peer
 
 pytestmark = pytest.mark.usefixtures("cxx")
 
 ROWS, COLS = 6, 100
+PROVENANCE = replace(fakes.PROVENANCE, device=CPU)
 
 
 @pytest.fixture(scope="module")
