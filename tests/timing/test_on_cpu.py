@@ -187,3 +187,13 @@ def no_cxx(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_without_a_compiler_nothing_is_measured(no_cxx: None) -> None:
     with pytest.raises(MissingTool, match="CXX names"):
         measure_on_cpu(candidates("v5"), ROTATED, PROVENANCE)
+
+
+def test_a_cache_that_cannot_be_written_is_no_candidates_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row would say so for ever, although the kernel was not even compiled."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(MissingTool, match="set KGEN_CACHE_DIR"):
+        measure_on_cpu(candidates("v5"), ROTATED, PROVENANCE)
