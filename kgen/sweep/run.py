@@ -12,7 +12,7 @@ from kgen.store.measurement import Measurement, Provenance
 from kgen.sweep.halving import Halving, Search
 from kgen.sweep.jobs import Job
 from kgen.sweep.model import REFERENCE_GPU, model_us
-from kgen.sweep.prune import prune
+from kgen.sweep.pruning import prune
 from kgen.sweep.shape import ShapeSearch, Watcher
 from kgen.timing.bench import Bench, Record
 from kgen.timing.candidates import Candidate, compiled, copies

@@ -18,9 +18,10 @@ from kgen.overlay import VARIABLE, use_templates
 from kgen.sources.edited import read_source
 from kgen.sources.render import render, template_hash
 from kgen.specs.axes import choices, listed_values
+from kgen.specs.choices import Topology, Update
 from kgen.specs.explain import explain
 from kgen.specs.rules import problems
-from kgen.specs.spec import Spec, Topology, Update
+from kgen.specs.spec import Spec
 from kgen.specs.variants import checked, parse, spelling
 from kgen.sweep.plan import plan
 from kgen.sweep.space import Space
