@@ -218,7 +218,7 @@ def _run(
         jobs = [jobs_of(planned, store, one.protocol, one.provenance) for one in hows]
         every = [job for of_one in jobs for job in of_one]
         done = [row for job in every for row in job.done]
-        with SweepProgress(sum(len(job.candidates) for job in every)) as progress:
+        with SweepProgress(sum(map(how.count, every))) as progress:
             try:
                 run(jobs, journal, progress)
             except KeyboardInterrupt:

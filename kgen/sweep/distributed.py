@@ -165,12 +165,13 @@ class _Shape:
         candidates, on = self.job.candidates, self.how.on
         uncut = {"cpu": (Search.MODEL,), "gpu": (Search.MODEL, Search.FULL)}
         if self.how.search in uncut[on]:
-            return [candidates] if candidates else []
+            return [candidates] if self.how.count(self.job) else []
         return chunks(candidates, LEAST_CHUNK[on], CHUNK, self.sweep.count_measurers())
 
     def _measure(self, candidates: Sequence[Candidate], screens: bool) -> None:
         self.under_way += 1
-        job = Job(self.job.rows, self.job.cols, list(candidates))
+        known = self.job.done if self.how.search is Search.MODEL else []
+        job = Job(self.job.rows, self.job.cols, list(candidates), known)
         errand = Errand(
             Measure(job, self.how, screens),
             what=f"measure on {' with '.join(self.sweep.machine)}",
