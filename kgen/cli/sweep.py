@@ -167,7 +167,7 @@ def _how(
 def _print_plan(planned: Plan, how: How, json: bool) -> None:
     from kgen.sweep.estimate import estimate
 
-    cost = estimate(planned, how.protocol, how.search, how.on)
+    cost = estimate(planned, how.protocol, how.search, how.trials, how.on)
     facts = {
         "combinations": planned.combinations,
         "excluded": dict(planned.refused.most_common()),
@@ -234,8 +234,8 @@ def _place(how: How, scheduler: str | None, local_workers: int | None) -> Iterat
 
         yield [how], lambda jobs, record, watcher: run_jobs(jobs[0], how, record, watcher)
         return
-    from kgen.sweep.crew import open_crew
-    from kgen.sweep.distributed import run_distributed
+    from kgen.sweep.cluster.crew import open_crew
+    from kgen.sweep.cluster.run import run_distributed
 
     with open_crew(how, scheduler, local_workers) as crew:
         yield list(crew.hows.values()), functools.partial(run_distributed, crew)

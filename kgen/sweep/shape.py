@@ -164,7 +164,7 @@ class ShapeSearch:
         if any(name in self.candidates for name in ready):
             protocol = self.bench.protocol
             self._take(ready, protocol.min_rounds, protocol.max_rounds)
-        self._leave([name for name in ready if self.bench.is_ready(self.all[name])])
+        self._leave([name for name in ready if self.bench.is_ready(self.all[name])], is_final=True)
 
     def _take(self, names: Sequence[str], least: int, most: int) -> None:
         if not names:
@@ -187,12 +187,16 @@ class ShapeSearch:
                 self.left.add(name)
                 self.watcher.finished(self.bench.found[name])
 
-    def _leave(self, names: Iterable[str], is_complete: bool = True) -> None:
-        """Record candidates that get no more samples."""
+    def _leave(
+        self, names: Iterable[str], is_final: bool = False, is_complete: bool = True
+    ) -> None:
+        """Record candidates that get no more samples; only those of the final can be tied."""
         known = {name: self.samples[name] for name in names if self._is_known(name)}
         copies = {one: self.samples[one] for one in self._yardstick_names() if self._is_known(one)}
         self.bench.summarize({**copies, **known}, is_complete=is_complete)
         for name in known:
+            if not is_final and name in self.candidates:
+                self.bench.found[name] = replace(self.bench.found[name], is_tied=False)
             self._finish(name)
 
     def _is_known(self, name: str) -> bool:

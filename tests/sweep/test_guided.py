@@ -18,11 +18,11 @@ from kgen.specs.rules import problems
 from kgen.specs.spec import Spec
 from kgen.specs.variants import parse
 from kgen.store.measurement import Kind, Outcome, Provenance
+from kgen.sweep.cluster.tasks import Kept
 from kgen.sweep.guided import BATCH, explore
 from kgen.sweep.halving import Search
 from kgen.sweep.jobs import Job
 from kgen.sweep.run import How, run_jobs
-from kgen.sweep.tasks import Kept
 from kgen.timing.candidates import Candidate, of_targets
 from kgen.timing.protocol import Protocol
 from kgen.timing.provenance import this_run

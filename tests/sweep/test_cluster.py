@@ -13,15 +13,15 @@ from kgen import cpu
 from kgen.errors import MissingTool, UsageError
 from kgen.specs.variants import checked
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
-from kgen.sweep import cluster as cluster_module
-from kgen.sweep import crew as crew_module
-from kgen.sweep import distributed as distributed_module
-from kgen.sweep.cluster import connected, local_cluster
-from kgen.sweep.crew import open_crew
-from kgen.sweep.distributed import chunks, run_distributed
+from kgen.sweep.cluster import connect as cluster_module
+from kgen.sweep.cluster import crew as crew_module
+from kgen.sweep.cluster import run as distributed_module
+from kgen.sweep.cluster.connect import connected, local_cluster
+from kgen.sweep.cluster.crew import open_crew
+from kgen.sweep.cluster.run import chunks, run_distributed
+from kgen.sweep.cluster.tasks import Describe, Facts, Kept
 from kgen.sweep.jobs import Job
 from kgen.sweep.run import How, run_jobs
-from kgen.sweep.tasks import Describe, Facts, Kept
 from kgen.timing.candidates import of_targets
 from kgen.timing.protocol import Protocol
 from kgen.timing.provenance import this_run

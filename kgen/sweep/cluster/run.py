@@ -15,13 +15,13 @@ from typing import TypeVar
 from kgen.errors import CompileFailed
 from kgen.launch import ceil_div
 from kgen.store.measurement import Measurement, Outcome
-from kgen.sweep.crew import Crew, Machine
-from kgen.sweep.desk import Desk, Errand
+from kgen.sweep.cluster.crew import Crew, Machine
+from kgen.sweep.cluster.desk import Desk, Errand
+from kgen.sweep.cluster.tasks import Compile, Measure, Measured
 from kgen.sweep.halving import Search
 from kgen.sweep.jobs import Job
 from kgen.sweep.run import How, prune_job
 from kgen.sweep.shape import CHUNK, Watcher
-from kgen.sweep.tasks import Compile, Measure, Measured
 from kgen.timing.bench import Record
 from kgen.timing.candidates import Candidate
 from kgen.timing.summary import blank
