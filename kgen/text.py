@@ -14,7 +14,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'v7'?` with the nearest known words, or the list of all of them."""
     import difflib
 
-    names = list(known)
+    names = list(map(str, known))  # members of an enumeration, too
     near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
     if near:
         return f"; did you mean {' or '.join(repr(name) for name in near)}?"

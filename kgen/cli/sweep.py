@@ -97,10 +97,10 @@ def _spaces(
     where: str | None,
     all_: bool,
 ) -> tuple[Space, ...]:
-    from kgen.sweep.space import Space, everything, parse_setting
+    from kgen.sweep.space import Space, everything
     from kgen.sweep.study import read_study
 
-    axes = dict(parse_setting(text) for text in axis or ())
+    axes = _axes(axis or ())
     lists = {"rows": _numbers("--rows", rows), "cols": _numbers("--cols", cols)}
     names = _words(variants)
     if all_:
@@ -117,6 +117,19 @@ def _spaces(
     )
 
 
+def _axes(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    from kgen.specs.spec import short_name
+    from kgen.sweep.space import parse_setting
+
+    axes: dict[str, tuple[str, ...]] = {}
+    for name, values in map(parse_setting, settings):
+        if name in axes:
+            word = short_name(name)
+            raise UsageError(f"--axis {word} is given twice; list all values: {word}=A,B")
+        axes[name] = values
+    return axes
+
+
 def _words(text: str | None) -> tuple[str, ...]:
     """Split a list; the axes of a variant that follow its colon stay with it."""
     found: list[str] = []
@@ -129,8 +142,10 @@ def _words(text: str | None) -> tuple[str, ...]:
 
 
 def _numbers(option: str, text: str | None) -> tuple[int, ...]:
-    words = [word.strip() for word in (text or "").split(",") if word.strip()]
-    if wrong := [word for word in words if not word.isdecimal()]:
+    if text is None:
+        return ()
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if wrong := [word for word in words or [text] if not word.isdecimal()]:
         raise UsageError(f"{option} {text}: {wrong[0]!r} is not a number; write it as 257,4096")
     return tuple(int(word) for word in words)
 
@@ -146,18 +161,22 @@ def _how(
     trials: int,
     elsewhere: bool,
 ) -> How:
+    from kgen.execute import PLACES
     from kgen.store.measurement import Provenance
     from kgen.sweep.halving import find_search
     from kgen.sweep.run import How
     from kgen.timing.protocol import find_protocol
     from kgen.timing.provenance import checkout_commit, this_run
 
+    if on not in PLACES:
+        raise UsageError(f"--on {on}: kernels run on {' or '.join(PLACES)}")
+    found, how_to_search = find_protocol(protocol, l2, budget_s=seconds), find_search(search)
     nowhere = Provenance(run="", measured_at="", device="", commit=checkout_commit())
     return How(
         on=on,
-        protocol=find_protocol(protocol, l2, budget_s=seconds),
+        protocol=found,
         provenance=nowhere if elsewhere else this_run(on),
-        search=find_search(search),
+        search=how_to_search,
         keep_all=no_prune,
         prepare_s=timeout,
         trials=trials,

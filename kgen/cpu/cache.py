@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from kgen.errors import UsageError
+from kgen.errors import MissingTool
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _KEY_LETTERS = 32
@@ -28,10 +29,10 @@ def cached_file(path: Path, build: Callable[[Path], None]) -> Path:
     The SHA-256 of the content is kept as the file's last 32 bytes, which linkers and loaders of
     ELF files ignore: one rename publishes both, so any number of processes may build the same file
     at once, and a truncated one is found and rebuilt. What `build` raises is passed on and leaves
-    nothing behind. Raises UsageError when the folder cannot be written.
+    nothing behind. Raises MissingTool when the folder cannot be written, for lack of space too.
     """
     if not _is_intact(path):
-        with _scratch_folder(path.parent) as folder:
+        with _writing(path.parent), _scratch_folder(path.parent) as folder:
             temporary = Path(folder) / path.name
             build(temporary)
             digest = hashlib.sha256(temporary.read_bytes()).digest()
@@ -42,11 +43,16 @@ def cached_file(path: Path, build: Callable[[Path], None]) -> Path:
 
 
 def _scratch_folder(parent: Path) -> tempfile.TemporaryDirectory[str]:
+    parent.mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(dir=parent, prefix=".building.")
+
+
+@contextmanager
+def _writing(parent: Path) -> Iterator[None]:
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        return tempfile.TemporaryDirectory(dir=parent, prefix=".building.")
+        yield
     except OSError as error:
-        raise UsageError(
+        raise MissingTool(
             f"the cache folder {parent} cannot be written ({error.strerror}): "
             "set KGEN_CACHE_DIR to one that can"
         ) from None

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+# What `device` is where kernels ran on the CPU.
+CPU = "cpu"
+
 
 class Outcome(StrEnum):
     """How a candidate ended; only an `ok` one has times.
@@ -37,7 +40,7 @@ class Provenance:
     """Where, when and with what a run measured; the same for all rows of the run.
 
     `run` identifies the run, `measured_at` is its start in UTC, in ISO 8601. `device` is where the
-    kernels ran: the GPU's name, or `cpu`. `toolchain` is nvcc's version; `templates` the hash in
+    kernels ran: the GPU's name, or CPU. `toolchain` is nvcc's version; `templates` the hash in
     the headers of the sources; `commit` that of kgen's repository ('' when not known).
     """
 

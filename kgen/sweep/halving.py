@@ -55,5 +55,5 @@ class Halving:
 def find_search(name: str) -> Search:
     """Return a search by name. Raises UsageError for an unknown one."""
     if name not in list(Search):
-        raise UsageError(f"--search {name}: it is {', '.join(Search)}{did_you_mean(name, Search)}")
+        raise UsageError(f"there is no search {name!r}{did_you_mean(name, Search)}")
     return Search(name)

@@ -170,8 +170,11 @@ def _chosen(axis: str, node: ast.expr) -> ast.expr:
     raise UsageError(f"{axis} is compared with {ast.unparse(node)}; {axis} takes words")
 
 
-def _choice(axis: str, word: str) -> Any:
-    return find_version(word).name if axis == "version" else parse_value(AXIS_NAMES[axis], word)
+def _choice(axis: str, word: str) -> bool | str:
+    if axis == "version":
+        return find_version(word).name
+    choice = parse_value(AXIS_NAMES[axis], word)
+    return choice if isinstance(choice, bool) else str(choice)  # as messages are to show it
 
 
 def _check(node: ast.AST) -> None:

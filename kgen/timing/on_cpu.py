@@ -59,7 +59,7 @@ def _kept(
 def _measure(
     candidate: Candidate, protocol: Protocol, provenance: Provenance, timeout_s: float
 ) -> Measurement:
-    row = replace(blank(candidate, protocol, provenance), remark=NOT_TIMED, l2="", flags="")
+    row = replace(blank(candidate, protocol, provenance), remark=NOT_TIMED)
     if row.outcome is not Outcome.OK:
         return row
     if not isinstance(candidate.source, Source):

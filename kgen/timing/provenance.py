@@ -16,7 +16,7 @@ from kgen.execute import PLACES
 from kgen.gpu import device_info
 from kgen.gpu.nvml import device_uuid
 from kgen.sources.render import template_hash
-from kgen.store.measurement import Provenance
+from kgen.store.measurement import CPU, Provenance
 from kgen.toolchain import find_nvcc
 
 
@@ -52,7 +52,7 @@ def _gpu() -> dict[str, str]:
 
 
 def _cpu() -> dict[str, str]:
-    return {"device": "cpu", "arch": platform.machine(), "toolchain": describe_cxx(find_cxx())}
+    return {"device": CPU, "arch": platform.machine(), "toolchain": describe_cxx(find_cxx())}
 
 
 def checkout_commit() -> str:

@@ -12,7 +12,7 @@ from kgen.errors import CompileFailed
 from kgen.gpu.nvml import Sensors
 from kgen.sources.source import Source
 from kgen.specs.spec import AXES, format_value
-from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
+from kgen.store.measurement import CPU, Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
 from kgen.timing.statistics import drift, paired_ratio, summarize, ties
@@ -27,7 +27,11 @@ Samples = Mapping[str, Sequence[float]]
 
 
 def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> Measurement:
-    """Return a candidate's row before anything ran: what it is, and what compiling it gave."""
+    """Return a candidate's row before anything ran: what it is, and what compiling it gave.
+
+    On the CPU, where nothing is timed, no state of the L2 and no flags of nvcc are part of it.
+    """
+    is_timed = provenance.device != CPU
     row = Measurement(
         provenance=provenance,
         kind=candidate.kind,
@@ -39,8 +43,8 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
         seed=protocol.seed,
         protocol_name=protocol.name,
         protocol=protocol.as_json(),
-        l2=str(protocol.l2),
-        flags=" ".join(protocol.options.flags()) if candidate.is_kernel else "",
+        l2=str(protocol.l2) if is_timed else "",
+        flags=" ".join(protocol.options.flags()) if candidate.is_kernel and is_timed else "",
     )
     if candidate.source:
         row = replace(row, source_hash=hashlib.sha256(candidate.source.text.encode()).hexdigest())

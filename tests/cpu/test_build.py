@@ -14,7 +14,7 @@ from kgen import cpu
 from kgen.cpu.build import build, wrapper_text
 from kgen.cpu.cache import cached_file
 from kgen.cpu.compiler import RUNTIME_DIR
-from kgen.errors import CompileFailed, MissingTool, UsageError
+from kgen.errors import CompileFailed, MissingTool
 from kgen.sources.source import Source
 
 RunKernel = Callable[..., NDArray[np.float32]]
@@ -78,7 +78,7 @@ def test_unwritable_cache_is_the_users_to_solve(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.raises(UsageError, match="set KGEN_CACHE_DIR to one that can"):
+    with pytest.raises(MissingTool, match="set KGEN_CACHE_DIR to one that can"):
         build(make_source(EMPTY, "k"))
 
 

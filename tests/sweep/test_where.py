@@ -103,6 +103,7 @@ def test_an_axis_has_the_value_of_the_kernel_that_runs() -> None:
         ("1j", "1j is neither a number nor a word"),
         ("b'x' == 1", "b'x' is neither"),
         ("cols in 4", "cols in 4: a list stands after `in`"),
+        ("cache in none", "cache in 'none': a list stands after `in`"),
         ("'a' in 'abc'", "a list stands after `in`"),
         ("cols == (1, 2)", r"cols == \(1, 2\): a list stands after `in`, .*only there"),
     ],

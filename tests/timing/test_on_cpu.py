@@ -14,16 +14,18 @@ from kgen.errors import MissingTool
 from kgen.evidence.inputs import make
 from kgen.execute import find_target
 from kgen.launch import plan
-from kgen.store.measurement import Measurement, Outcome
+from kgen.store.measurement import CPU, Measurement, Outcome
 from kgen.timing import on_cpu
 from kgen.timing.candidates import Candidate, copies, of_targets
 from kgen.timing.on_cpu import NOT_TIMED, measure_on_cpu
 from kgen.timing.protocol import ROTATED
-from tests.timing.fakes import PROVENANCE, peer
+from tests.timing import fakes
+from tests.timing.fakes import peer
 
 pytestmark = pytest.mark.usefixtures("cxx")
 
 ROWS, COLS = 6, 100
+PROVENANCE = replace(fakes.PROVENANCE, device=CPU)
 
 
 @pytest.fixture(scope="module")
@@ -184,4 +186,14 @@ def no_cxx(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_without_a_compiler_nothing_is_measured(no_cxx: None) -> None:
     with pytest.raises(MissingTool, match="CXX names"):
+        measure_on_cpu(candidates("v5"), ROTATED, PROVENANCE)
+
+
+def test_a_cache_that_cannot_be_written_is_no_candidates_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row would say so for ever, although the kernel was not even compiled."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(MissingTool, match="set KGEN_CACHE_DIR"):
         measure_on_cpu(candidates("v5"), ROTATED, PROVENANCE)

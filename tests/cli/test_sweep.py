@@ -1,0 +1,64 @@
+"""The command that sweeps, on the CPU: its rows, continuing, and what a user can get wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kgen.store.database import open_store
+from kgen.store.measurement import Measurement
+from tests.cli.conftest import Ended
+
+Call = Callable[..., Ended]
+
+SMALL = "sweep --on cpu --rows 3 --cols 5 --variants v5 --axis threads=32,64".split()
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The database that the commands use."""
+    path = tmp_path / "rows.sqlite"
+    monkeypatch.setenv("KGEN_DB", str(path))
+    return path
+
+
+def rows_in(db: Path) -> list[Measurement]:
+    with open_store(db, read_only=True) as store:
+        return store.select()
+
+
+@pytest.mark.usefixtures("cxx")
+@pytest.mark.parametrize("options", [(), ("--no-prune",)])
+def test_the_same_command_measures_nothing_twice(
+    call: Call, db: Path, options: tuple[str, ...]
+) -> None:
+    first = call(*SMALL, *options)
+    again = call(*SMALL, *options)
+    assert first.code == again.code == 0 and first.out == again.out
+    assert [row.variant for row in rows_in(db)] == ["v5:threads=32", "v5:threads=64"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--variants v5 --rows ,", "--rows ,: ',' is not a number; write it as 257,4096"),
+        ("--variants v5 --rows 0", "rows=[0]: a sweep needs whole numbers from 1 on"),
+        ("--variants v5 --cols 5,x", "--cols 5,x: 'x' is not a number"),
+        ("--variants v5 --axis threads=32 --axis threads_per_block=64", "--axis threads is given"),
+        ("--variants v5 --axis thread=4", "there is no axis 'thread'; did you mean 'threads'"),
+        ("--variants v5 --axis threads", "'threads' gives no values; write it as threads=128,256"),
+        ("--variants v5:threads=32 --axis threads=64", "v5:threads=32 sets threads, and so does"),
+        ("--variants v5 --search halve", "there is no search 'halve'; did you mean 'halving'?"),
+        ("--variants v5 --on mars --dry-run", "--on mars: kernels run on cpu or gpu"),
+        ("--variants v5 --on mars --local-workers 2", "--on mars: kernels run on cpu or gpu"),
+        ("--all --variants v5", "--all is every combination; leave --variants, --axis and files"),
+        ("", "name what to sweep: --variants v5,v7, a study file, or --all"),
+        ("absent.toml", "absent.toml cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_wrong_is_said(call: Call, db: Path, options: str, words: str) -> None:
+    ended = call("sweep", *options.split())
+    assert ended.code == 2 and ended.err.startswith(f"kgen: {words}")
+    assert not db.exists()
