@@ -131,8 +131,8 @@ def test_sweeps_know_the_choice(butterfly: None) -> None:
     axes = {"topology": ["two_level", "butterfly", "tree"], "threads": [64, 96]}
     made = plan(Space.make(["v5"], axes=axes, where="topology != tree or threads > 64"))
     assert {point.variant for point in made.points} == {
-        "v5:threads=64",
-        "v5:threads=96",
+        "v5:topology=two_level,threads=64",
+        "v5:topology=two_level,threads=96",
         "v5:topology=butterfly,threads=64",
         "v5:topology=butterfly,threads=96",
     }
