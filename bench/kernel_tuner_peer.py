@@ -26,8 +26,9 @@ from kgen.evidence.reference import Reference
 from kgen.execute import source_for
 from kgen.files import write_atomically
 from kgen.launch import plan, serial_additions
+from kgen.specs.choices import RowMap
 from kgen.specs.rules import problems, problems_for
-from kgen.specs.spec import RowMap, Spec
+from kgen.specs.spec import Spec
 from kgen.specs.variants import parse, spelling
 from kgen.toolchain import CompileOptions
 

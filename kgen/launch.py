@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from kgen.limits import WARP_SIZE
 from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
+from kgen.specs.choices import RowMap
 from kgen.specs.rules import require_valid, shared_cache_bytes
-from kgen.specs.spec import RowMap, Spec
+from kgen.specs.spec import Spec
 
 # One pair of maximum and sum a row.
 STATS_BYTES = 8

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from kgen.specs.rules import problems, problems_for
-from kgen.specs.spec import (
+from kgen.specs.choices import (
     Cache,
     Exp,
     Merge,
     Normalize,
     RowMap,
-    Spec,
     Topology,
     Trip,
     Unaligned,
     Update,
     VecScans,
 )
+from kgen.specs.rules import problems, problems_for
+from kgen.specs.spec import Spec
 from kgen.specs.variants import apply
 from kgen.specs.versions import VERSIONS
 

@@ -186,7 +186,7 @@ def _how(
 def _print_plan(planned: Plan, how: How, json: bool) -> None:
     from kgen.sweep.estimate import estimate
 
-    cost = estimate(planned, how.protocol, how.search, how.on)
+    cost = estimate(planned, how.protocol, how.search, how.trials, how.on)
     facts = {
         "combinations": planned.combinations,
         "excluded": dict(planned.refused.most_common()),
@@ -237,7 +237,7 @@ def _run(
         jobs = [jobs_of(planned, store, one.protocol, one.provenance) for one in hows]
         every = [job for of_one in jobs for job in of_one]
         done = [row for job in every for row in job.done]
-        with SweepProgress(sum(len(job.candidates) for job in every)) as progress:
+        with SweepProgress(sum(map(how.count, every))) as progress:
             try:
                 run(jobs, journal, progress)
             except KeyboardInterrupt:
@@ -253,8 +253,8 @@ def _place(how: How, scheduler: str | None, local_workers: int | None) -> Iterat
 
         yield [how], lambda jobs, record, watcher: run_jobs(jobs[0], how, record, watcher)
         return
-    from kgen.sweep.crew import open_crew
-    from kgen.sweep.distributed import run_distributed
+    from kgen.sweep.cluster.crew import open_crew
+    from kgen.sweep.cluster.run import run_distributed
 
     with open_crew(how, scheduler, local_workers) as crew:
         yield list(crew.hows.values()), functools.partial(run_distributed, crew)

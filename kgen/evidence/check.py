@@ -13,8 +13,9 @@ from kgen.evidence.reference import judge
 from kgen.execute import Target, observe, run, source_for
 from kgen.launch import serial_additions
 from kgen.sources.source import Source
+from kgen.specs.choices import RowMap
 from kgen.specs.rules import problems_for
-from kgen.specs.spec import RowMap, Spec
+from kgen.specs.spec import Spec
 from kgen.specs.variants import spelling
 
 ROWS_PER_INPUT = 3

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgen.sources.kernels import Kernel, kernels
-from kgen.specs.spec import Cache, Exp, Merge, RowMap, Spec, Topology, Trip, Unaligned
+from kgen.specs.choices import Cache, Exp, Merge, RowMap, Topology, Trip, Unaligned
+from kgen.specs.spec import Spec
 
 
 @dataclass(frozen=True)

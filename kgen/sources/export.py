@@ -12,8 +12,9 @@ from kgen.sources.build import write
 from kgen.sources.kernels import kernels
 from kgen.sources.render import environment
 from kgen.sources.source import Source
+from kgen.specs.choices import RowMap
 from kgen.specs.rules import MAX_DIMENSION, shared_cache_bytes, static_shared_bytes
-from kgen.specs.spec import DEFAULT_COLS, RowMap, Spec
+from kgen.specs.spec import DEFAULT_COLS, Spec
 from kgen.toolchain import CompileOptions
 
 DEFAULT_ROWS = 1024

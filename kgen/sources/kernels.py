@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgen.specs.spec import Cache, Merge, RowMap, Spec
+from kgen.specs.choices import Cache, Merge, RowMap
+from kgen.specs.spec import Spec
 
 
 @dataclass(frozen=True)

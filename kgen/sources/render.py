@@ -17,9 +17,10 @@ from kgen.overlay import template_dir, user_template_dir
 from kgen.sources.dataflow import Dataflow
 from kgen.sources.source import Source
 from kgen.specs import describe, notes
+from kgen.specs.choices import Exp, Merge, OwnChoice, RowMap, Topology
 from kgen.specs.own import CHOICES_FILE
 from kgen.specs.rules import require_valid
-from kgen.specs.spec import DEFAULT_COLS, Exp, Merge, OwnChoice, RowMap, Spec, Topology
+from kgen.specs.spec import DEFAULT_COLS, Spec
 from kgen.specs.variants import spelling, stem
 from kgen.specs.versions import find_version
 

@@ -6,8 +6,9 @@ import re
 from typing import Any, get_type_hints
 
 from kgen.errors import UsageError
+from kgen.specs.choices import Cache, Choice
 from kgen.specs.own import own_choices
-from kgen.specs.spec import AXES, SWEPT_NUMBERS, Cache, Choice, Spec, format_value, short_name
+from kgen.specs.spec import AXES, SWEPT_NUMBERS, Spec, format_value, short_name
 from kgen.text import did_you_mean
 
 _TYPES = get_type_hints(Spec)

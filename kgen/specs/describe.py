@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
+from kgen.specs.choices import Cache, Merge, RowMap, Topology, Update
 from kgen.specs.rules import MAX_DIMENSION
-from kgen.specs.spec import (
-    AXES,
-    Cache,
-    Merge,
-    RowMap,
-    Spec,
-    Topology,
-    Update,
-    differences,
-    format_value,
-)
+from kgen.specs.spec import AXES, Spec, differences, format_value
 from kgen.specs.versions import VERSIONS
 
 _ROW_MAP = {

@@ -18,7 +18,8 @@ from typing import Any
 
 from kgen.errors import UsageError
 from kgen.overlay import template_dir, user_template_dir
-from kgen.specs.spec import AXES, Choice, OwnChoice
+from kgen.specs.choices import Choice, OwnChoice
+from kgen.specs.spec import AXES
 from kgen.text import did_you_mean
 
 CHOICES_FILE = "choices.toml"

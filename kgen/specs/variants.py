@@ -8,21 +8,9 @@ from typing import Any
 
 from kgen.errors import UsageError
 from kgen.specs.axes import find_axis, parse_value
+from kgen.specs.choices import Cache, Merge, RowMap, Topology, Trip, Unaligned, VecScans
 from kgen.specs.rules import natural_topology, require_valid
-from kgen.specs.spec import (
-    AXES,
-    Cache,
-    Merge,
-    RowMap,
-    Spec,
-    Topology,
-    Trip,
-    Unaligned,
-    VecScans,
-    differences,
-    format_value,
-    short_name,
-)
+from kgen.specs.spec import AXES, Spec, differences, format_value, short_name
 from kgen.specs.versions import find_version
 
 MAX_STEM = 60

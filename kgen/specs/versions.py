@@ -6,18 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgen.errors import UsageError
-from kgen.specs.spec import (
+from kgen.specs.choices import (
     Cache,
     Merge,
     Normalize,
     RowMap,
-    Spec,
     Topology,
     Unaligned,
     Update,
     VecScans,
-    differences,
 )
+from kgen.specs.spec import Spec, differences
 from kgen.text import did_you_mean
 
 

@@ -126,8 +126,9 @@ def _shape_answer(rows: Sequence[Measurement]) -> ShapeAnswer:
 
 
 def _copy_us(rows: Iterable[Measurement]) -> float | None:
-    copies = (row.median_us for row in rows if row.kind is Kind.COPY and row.median_us)
-    return min(copies, default=None)
+    """Return the fastest copy; the rows of a sweep that was gone on with know of it, too."""
+    known = [row.median_us if row.kind is Kind.COPY else row.copy_us for row in rows]
+    return min((us for us in known if us), default=None)
 
 
 def _endings(rows: Iterable[Measurement]) -> list[Ending]:

@@ -34,13 +34,20 @@ class Estimate:
         return self.compile_s + self.measure_s
 
 
-def estimate(plan: Plan, protocol: Protocol, search: Search, on: str) -> Estimate:
-    """Return what a plan will take on this machine, nothing of it being cached or measured yet."""
+def estimate(plan: Plan, protocol: Protocol, search: Search, trials: int, on: str) -> Estimate:
+    """Return what a plan will take on this machine, nothing of it being cached or measured yet.
+
+    With the search by a model `trials` of the candidates of a shape are tried.
+    """
     kernels = len({point.resolved for point in plan.points})
     cores = os.cpu_count() or 1
     measure_s = sum(
         _measure_s(point.rows * point.cols, protocol, search, on) for point in plan.points
     )
+    if search is Search.MODEL:
+        shapes = len({(point.rows, point.cols) for point in plan.points})
+        share = min(1.0, trials * shapes / max(1, len(plan.points)))
+        kernels, measure_s = round(share * kernels), share * measure_s
     return Estimate(kernels, kernels * COMPILE_S / cores, measure_s / (cores if on == "cpu" else 1))
 
 

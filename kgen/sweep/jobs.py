@@ -68,7 +68,7 @@ def _place(
 
 def _identity(row: Measurement) -> dict[str, object]:
     """Return what must be the same for a row not to be measured again."""
-    names = ("variant", "rows", "cols", "source_hash", "flags", "protocol", "l2")
+    names = ("variant", "rows", "cols", "source_hash", "protocol")
     machine = ("device", "toolchain")
     return {name: getattr(row, name) for name in names} | {
         name: getattr(row.provenance, name) for name in machine

@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 from kgen.launch import Launch, LaunchPlan, ceil_div
 from kgen.limits import WARP_SIZE
-from kgen.specs.spec import RowMap, Spec
+from kgen.specs.choices import RowMap
+from kgen.specs.spec import Spec
 from kgen.store.measurement import Measurement
 from kgen.sweep.rows import spec_of
 from kgen.toolchain.binary import KernelResources

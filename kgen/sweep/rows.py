@@ -29,13 +29,17 @@ def spec_of(row: Measurement) -> Spec:
 
 
 def axes_of(row: Measurement) -> dict[str, str]:
-    """Return a row's axes as a user types them; items that are the least for the row are `auto`.
+    """Return a row's axes as `typed_axes` does. Raises ValueError when the row has no spec."""
+    return typed_axes(spec_of(row), row.cols)
+
+
+def typed_axes(spec: Spec, cols: int) -> dict[str, str]:
+    """Return a spec's axes as a user types them; items that are the least for `cols` are `auto`.
 
     So threads can be compared: with twice as many, half the items are needed.
     """
-    spec = spec_of(row)
     axes = {name: format_value(spec.written[name]) for name in AXES}
-    if spec.in_registers and spec.items_per_thread == spec.items_for(spec.static_cols or row.cols):
+    if spec.in_registers and spec.items_per_thread == spec.items_for(spec.static_cols or cols):
         axes["items_per_thread"] = format_value(None)
     return axes
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from kgen.errors import MissingTool
 from kgen.store.measurement import Measurement, Provenance
+from kgen.sweep.guided import TryOut, explore
 from kgen.sweep.halving import Halving, Search
 from kgen.sweep.jobs import Job
 from kgen.sweep.model import REFERENCE_GPU, model_us
-from kgen.sweep.prune import prune
+from kgen.sweep.pruning import prune
+from kgen.sweep.rows import contenders, cost_us
 from kgen.sweep.shape import ShapeSearch, Watcher
 from kgen.timing.bench import Bench, Record
 from kgen.timing.candidates import Candidate, compiled, copies
@@ -41,6 +43,12 @@ class How:
         """The architecture to compile for: the GPU's, or on the CPU that of the cost model."""
         return self.provenance.arch if self.on == "gpu" else REFERENCE_GPU.arch
 
+    def count(self, job: Job) -> int:
+        """Return how many candidates of a job will be tried; all, unless a sampler chooses."""
+        if self.search is not Search.MODEL:
+            return len(job.candidates)
+        return min(len(job.candidates), max(0, self.trials - len(job.done)))
+
 
 def run_jobs(jobs: Sequence[Job], how: How, record: Record, watcher: Watcher) -> None:
     """Compile, prune, verify and measure all candidates of the jobs, recording a row of each.
@@ -48,9 +56,11 @@ def run_jobs(jobs: Sequence[Job], how: How, record: Record, watcher: Watcher) ->
     Raises MissingTool when there is nothing to measure with, and KeyboardInterrupt after recording
     what was measured.
     """
-    compile_jobs(jobs, how)
+    if how.search is not Search.MODEL:
+        compile_jobs(jobs, how)
     for job in jobs:
-        prune_job(job, how, record, watcher)
+        if how.search is not Search.MODEL:
+            prune_job(job, how, record, watcher)
         run_job(job, how, record, watcher)
 
 
@@ -78,15 +88,44 @@ def prune_job(job: Job, how: How, record: Record, watcher: Watcher) -> None:
 
 
 def run_job(job: Job, how: How, record: Record, watcher: Watcher) -> None:
-    """Verify and measure the candidates of one shape."""
-    if not job.candidates:
+    """Verify and measure the candidates of one shape: compiled ones, unless a model chooses."""
+    if not how.count(job):
         return
-    if how.on == "cpu":
+    if how.search is Search.MODEL:
+        _run_guided(job, how, record, watcher)
+    elif how.on == "cpu":
         model_on_cpu(job, how, record, watcher)
+    else:
+        with _search(job, _yardsticks(job, how), how, record, watcher) as search:
+            search.run(how.search, how.halving)
+
+
+def _run_guided(job: Job, how: How, record: Record, watcher: Watcher) -> None:
+    """Measure what a sampler chooses."""
+
+    def explore_with(try_out: TryOut) -> None:
+        def compile_first(chosen: Sequence[Candidate]) -> Mapping[str, float]:
+            part = Job(job.rows, job.cols, list(chosen))
+            compile_jobs([part], how)
+            prune_job(part, how, record, watcher)
+            return try_out(part.candidates)
+
+        explore(job.candidates, how.count(job), how.protocol.seed, compile_first, job.done)
+
+    def model(chosen: Sequence[Candidate]) -> Mapping[str, float]:
+        rows = model_on_cpu(Job(job.rows, job.cols, list(chosen)), how, record, watcher)
+        return {row.variant: cost_us(row) for row in contenders(rows)}
+
+    if how.on == "cpu":
+        explore_with(model)
         return
-    yardsticks = compiled(copies(job.rows, job.cols), how.arch, how.protocol.options)
-    with _search(job, yardsticks, how, record, watcher) as search:
-        search.run(how.search, how.halving)
+    none_yet = Job(job.rows, job.cols, earlier=job.earlier)
+    with _search(none_yet, _yardsticks(job, how), how, record, watcher) as search:
+        search.run_guided(explore_with, how.halving)
+
+
+def _yardsticks(job: Job, how: How) -> list[Candidate]:
+    return compiled(copies(job.rows, job.cols), how.arch, how.protocol.options)
 
 
 def screen_job(job: Job, how: How, record: Record, watcher: Watcher) -> list[str]:
@@ -116,16 +155,19 @@ def _search(
         bench.close()
 
 
-def model_on_cpu(job: Job, how: How, record: Record, watcher: Watcher) -> None:
+def model_on_cpu(job: Job, how: How, record: Record, watcher: Watcher) -> list[Measurement]:
     """Verify and count the candidates of one shape on the CPU, and model their cost."""
     by_name = {candidate.name: candidate for candidate in job.candidates}
+    rows: list[Measurement] = []
 
     def keep(row: Measurement) -> None:
         row = _with_model(row, by_name[row.variant])
+        rows.append(row)
         record.finish(row)
         watcher.finished(row)
 
     measure_on_cpu(job.candidates, how.protocol, how.provenance, timeout_s=how.prepare_s, keep=keep)
+    return rows
 
 
 def _with_model(row: Measurement, candidate: Candidate) -> Measurement:

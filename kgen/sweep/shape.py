@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol as Interface
 
 from kgen.store.measurement import Kind, Measurement
+from kgen.sweep.guided import TryOut
 from kgen.sweep.halving import Halving, Search
+from kgen.sweep.rows import ENOUGH_SAMPLES
 from kgen.timing.bench import Bench, Record
 from kgen.timing.candidates import Candidate
 from kgen.timing.rounds import Rounds
+from kgen.timing.statistics import summarize
 
 # So many candidates are loaded at the same time before the slower ones are dropped again.
 CHUNK = 128
@@ -50,21 +56,49 @@ class ShapeSearch:
     def run(self, search: Search, halving: Halving) -> None:
         """Search. Raises KeyboardInterrupt, once all that was sampled is recorded."""
         names = self._shuffled()
-        try:
+        with self._keeping_samples():
             if search is Search.HALVING:
-                names = self._halve(names, halving)
+                names = self._halve(self._first_rung(names, halving), halving)
             else:
                 self._prepare([*names, *self._yardstick_names()])
             self._settle(names)
+
+    def run_guided(self, explore: Callable[[TryOut], None], halving: Halving) -> None:
+        """Search among what `explore` tries out. Raises KeyboardInterrupt as `run` does."""
+        with self._keeping_samples():
+            self._prepare(self._yardstick_names())
+            explore(functools.partial(self._try_out, halving.first_rounds))
+            ready = [name for name in self.candidates if self.bench.is_ready(self.all[name])]
+            self._settle(self._halve(ready, halving))
+
+    def screen(self, halving: Halving) -> list[str]:
+        """Drop the slower candidates, record all with the rounds they had; return the finalists.
+
+        The rounds are too few for anybody to win by them.
+        """
+        few = min(ENOUGH_SAMPLES, self.bench.protocol.min_rounds) - 1
+        finalists = self._halve(self._first_rung(self._shuffled(), halving), halving, few)
+        self._leave(finalists)
+        return finalists
+
+    @contextmanager
+    def _keeping_samples(self) -> Iterator[None]:
+        try:
+            yield
         except KeyboardInterrupt:
             self._leave(self.samples.keys() - self.left, is_complete=False)
             raise
 
-    def screen(self, halving: Halving) -> list[str]:
-        """Drop the slower candidates, record all with the rounds they had; return the finalists."""
-        finalists = self._halve(self._shuffled(), halving)
-        self._leave(finalists)
-        return finalists
+    def _try_out(self, rounds: int, candidates: Sequence[Candidate]) -> dict[str, float]:
+        """Verify further candidates and sample them; return the medians of the right ones."""
+        chosen = {one.name: one for one in candidates}
+        self.candidates |= chosen
+        self.all |= chosen
+        self._prepare(list(chosen))
+        ready = [name for name in chosen if self.bench.is_ready(self.all[name])]
+        right = self._sample(ready, rounds)
+        self._drop(right)
+        return {name: summarize(self.samples[name]).median for name in right}
 
     def _shuffled(self) -> list[str]:
         names = list(self.candidates)
@@ -74,19 +108,23 @@ class ShapeSearch:
     def _yardstick_names(self) -> list[str]:
         return [one.name for one in self.yardsticks]
 
-    def _halve(self, names: list[str], halving: Halving) -> list[str]:
-        """Drop the slower candidates rung by rung, and return the finalists."""
-        names = self._first_rung(names, halving)
+    def _halve(
+        self, names: list[str], halving: Halving, most_rounds: float = math.inf
+    ) -> list[str]:
+        """Drop the slower candidates rung by rung, the first of which they have had.
+
+        Returns the finalists, or who is left when the next rung would take too many rounds.
+        """
         rounds = halving.first_rounds
         while True:
             stay = halving.survivors({name: self.samples[name] for name in names})
             left = [name for name in names if name not in stay]
             self._leave(left)
             self._drop(left)
-            if halving.is_over(len(names), len(stay)):
+            rounds *= halving.growth
+            if halving.is_over(len(names), len(stay)) or rounds > most_rounds:
                 return stay
-            names, rounds = stay, rounds * halving.growth
-            names = self._sample(names, rounds)
+            names = self._sample(stay, rounds)
 
     def _first_rung(self, names: list[str], halving: Halving) -> list[str]:
         self._prepare(self._yardstick_names())
@@ -126,7 +164,7 @@ class ShapeSearch:
         if any(name in self.candidates for name in ready):
             protocol = self.bench.protocol
             self._take(ready, protocol.min_rounds, protocol.max_rounds)
-        self._leave([name for name in ready if self.bench.is_ready(self.all[name])])
+        self._leave([name for name in ready if self.bench.is_ready(self.all[name])], is_final=True)
 
     def _take(self, names: Sequence[str], least: int, most: int) -> None:
         if not names:
@@ -149,12 +187,16 @@ class ShapeSearch:
                 self.left.add(name)
                 self.watcher.finished(self.bench.found[name])
 
-    def _leave(self, names: Iterable[str], is_complete: bool = True) -> None:
-        """Record candidates that get no more samples."""
+    def _leave(
+        self, names: Iterable[str], is_final: bool = False, is_complete: bool = True
+    ) -> None:
+        """Record candidates that get no more samples; only those of the final can be tied."""
         known = {name: self.samples[name] for name in names if self._is_known(name)}
         copies = {one: self.samples[one] for one in self._yardstick_names() if self._is_known(one)}
         self.bench.summarize({**copies, **known}, is_complete=is_complete)
         for name in known:
+            if not is_final and name in self.candidates:
+                self.bench.found[name] = replace(self.bench.found[name], is_tied=False)
             self._finish(name)
 
     def _is_known(self, name: str) -> bool:

@@ -1,14 +1,16 @@
 """Compiles many sources fast: a few dozen in one translation unit, a unit on every processor.
 
 Most of what nvcc takes for one of our kernels goes into starting and into reading CUDA's headers,
-which a unit pays once. `nvcc a.cu b.cu --threads N` pays it for each file; cutting the unit's PTX
-up and running ptxas on each kernel pays for starting ptxas, a third more in all. So the sources
-of a unit share one cubin (`bench/compile_speed.py` has the figures).
+which a unit pays once. `nvcc a.cu b.cu --threads N` pays it for each file; to cut the unit's PTX up
+and run ptxas on each kernel pays for starting ptxas each time. So the sources of a unit share one
+cubin. `bench/compile_speed.py` compares this with calls of nvcc for one and for several files.
 
 What comes out is the same as if each source had been compiled by itself: each is in a namespace of
 its own, all of a unit include the same headers, and a unit is cut in halves and compiled again,
 down to single sources if need be, unless nvcc is silent about it and its kernels stand alone. So
-a message, an error or a hang is blamed on the source that it belongs to.
+a message, an error or a hang is blamed on the source that it belongs to. What a namespace cannot
+keep is overloading: a source's function would hide CUDA's of the same name, not stand beside it.
+The templates have no such function.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kgen.specs.spec import AXES, Topology, short_name
+from kgen.specs.choices import Topology
+from kgen.specs.spec import AXES, short_name
 from kgen.specs.versions import VERSIONS
 from tests.cli.conftest import Ended
 
@@ -153,7 +154,7 @@ def test_doctor_as_json(call: Call, no_nvcc: None) -> None:
     findings: dict[str, Any] = {
         finding["what"]: finding for finding in call("doctor", "--json").json
     }
-    assert {"Python", "C++ compiler", "nvcc", "nvdisasm", "PyCUDA"} <= findings.keys()
+    assert {"Python", "C++ compiler", "nvcc", "nvdisasm", "pycuda"} <= findings.keys()
     assert findings["Python"]["found"] is True and findings["nvcc"]["found"] is False
     assert findings["nvcc"]["install"] == "pip install 'kgen[nvcc]'"
 

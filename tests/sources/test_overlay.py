@@ -18,9 +18,10 @@ from kgen.overlay import VARIABLE, use_templates
 from kgen.sources.edited import read_source
 from kgen.sources.render import render, template_hash
 from kgen.specs.axes import choices, listed_values
+from kgen.specs.choices import Topology, Update
 from kgen.specs.explain import explain
 from kgen.specs.rules import problems
-from kgen.specs.spec import Spec, Topology, Update
+from kgen.specs.spec import Spec
 from kgen.specs.variants import checked, parse, spelling
 from kgen.sweep.plan import plan
 from kgen.sweep.space import Space
@@ -130,8 +131,8 @@ def test_sweeps_know_the_choice(butterfly: None) -> None:
     axes = {"topology": ["two_level", "butterfly", "tree"], "threads": [64, 96]}
     made = plan(Space.make(["v5"], axes=axes, where="topology != tree or threads > 64"))
     assert {point.variant for point in made.points} == {
-        "v5:threads=64",
-        "v5:threads=96",
+        "v5:topology=two_level,threads=64",
+        "v5:topology=two_level,threads=96",
         "v5:topology=butterfly,threads=64",
         "v5:topology=butterfly,threads=96",
     }

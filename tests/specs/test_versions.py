@@ -4,9 +4,9 @@ import pytest
 
 import kgen
 from kgen.errors import UsageError
+from kgen.specs.choices import Cache, Merge, RowMap, Topology, Update, VecScans
 from kgen.specs.notes import notes
 from kgen.specs.rules import problems
-from kgen.specs.spec import Cache, Merge, RowMap, Topology, Update, VecScans
 from kgen.specs.versions import VERSIONS, find_version
 
 PARENTS = {

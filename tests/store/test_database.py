@@ -15,6 +15,7 @@ from hypothesis import given, settings
 
 from kgen.errors import UsageError
 from kgen.store.columns import COLUMNS
+from kgen.store.connection import FORMAT
 from kgen.store.database import default_path, open_store
 from kgen.store.measurement import Kind, Measurement, Outcome
 from tests.store.rows import FULL, PLAIN, row
@@ -70,7 +71,7 @@ def test_the_file_is_in_wal_mode_and_tells_whose_it_is(path: Path) -> None:
     connection = sqlite3.connect(path)
     pragmas = ("journal_mode", "application_id", "user_version", "integrity_check")
     values = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas]
-    assert values == ["wal", int.from_bytes(b"kgen", "big"), 1, "ok"]
+    assert values == ["wal", int.from_bytes(b"kgen", "big"), FORMAT, "ok"]
 
 
 FILTERS: dict[str, dict[str, Any]] = {

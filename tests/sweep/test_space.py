@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kgen.errors import UsageError
-from kgen.specs.spec import Cache
+from kgen.specs.choices import Cache
 from kgen.sweep.space import MAX_RANGE, Space, parse_setting
 from kgen.sweep.study import read_study
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kgen.specs.choices import Exp, Unaligned, VecScans
 from kgen.specs.rules.problem import Problem, number_rule, rule
-from kgen.specs.spec import Exp, Spec, Unaligned, VecScans
+from kgen.specs.spec import Spec
 
 MAX_TILE_SIZE = 2**18
 

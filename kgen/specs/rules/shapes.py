@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, WARP_SIZE
+from kgen.specs.choices import Cache, Merge, RowMap, Topology
 from kgen.specs.rules.caches import REGISTER_USE, values_fit_the_registers
 from kgen.specs.rules.problem import SHAPE_RULES, Problem, ShapeCheck, rule, shape_rule
-from kgen.specs.spec import Cache, Merge, RowMap, Spec, Topology
+from kgen.specs.spec import Spec
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18

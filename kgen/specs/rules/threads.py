@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.limits import MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SM, WARP_SIZE
+from kgen.specs.choices import Merge, RowMap, Topology
 from kgen.specs.rules.problem import Problem, number_rule, rule
-from kgen.specs.spec import MAX_STRIDE_BLOCKS, ONE_THREAD_A_ROW, Merge, RowMap, Spec, Topology
+from kgen.specs.spec import MAX_STRIDE_BLOCKS, ONE_THREAD_A_ROW, Spec
 
 
 def natural_topology(spec: Spec) -> Topology:

@@ -1,8 +1,8 @@
 """How a worker of a cluster runs a task: in a process of its own, which ends with the worker.
 
-`python -m kgen.sweep.task` is that process. It reads a pickled task from stdin and calls it; what
-the task returns, or the KgenError that it raises, goes pickled to what was stdout. The task's own
-output, and its children's, goes to stderr.
+`python -m kgen.sweep.cluster.process` is that process. It reads a pickled task from stdin and calls
+it; what the task returns, or the KgenError that it raises, goes pickled to what was stdout. The
+task's own output, and its children's, goes to stderr.
 """
 
 from __future__ import annotations

@@ -127,8 +127,6 @@ class Measure:
         kept = Kept()
         if self.screens:
             finalists = screen_job(self.job, self.how, kept, kept)
-            # Ties are with the fastest of a shape, which is not known here.
-            rows = [replace(row, is_tied=False if row.median_us else None) for row in kept.rows]
-            return Measured(rows, tuple(finalists))
+            return Measured(kept.rows, tuple(finalists))
         run_job(self.job, self.how, kept, kept)
         return Measured(kept.rows)

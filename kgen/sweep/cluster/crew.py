@@ -13,10 +13,10 @@ from typing import Any
 
 from kgen.errors import KgenError, MissingTool, UsageError
 from kgen.store.measurement import Provenance
-from kgen.sweep.cluster import GPU, connected, local_cluster
+from kgen.sweep.cluster.connect import GPU, connected, local_cluster
+from kgen.sweep.cluster.process import Task, TaskLost, run_task, stop_tasks
+from kgen.sweep.cluster.tasks import AskFacts, Describe, Facts, own_facts
 from kgen.sweep.run import How
-from kgen.sweep.task import Task, TaskLost, run_task, stop_tasks
-from kgen.sweep.tasks import AskFacts, Describe, Facts, own_facts
 from kgen.timing.provenance import this_run
 
 ASK_S, REFRESH_S = 60.0, 1.0

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from kgen.errors import UsageError
-from kgen.sweep.task import TaskLost, run_task, stop_tasks
+from kgen.sweep.cluster.process import TaskLost, run_task, stop_tasks
 from tests.sweep.fake_gpus import is_gone
 
 
@@ -53,7 +53,9 @@ def result(task: Act) -> Any:
 
 
 def processes(file: Path) -> list[int]:
+    deadline = time.monotonic() + 60
     while not file.exists():
+        assert time.monotonic() < deadline, "the task did not start"
         time.sleep(0.02)
     return [int(word) for word in file.read_text().split()]
 
@@ -101,8 +103,8 @@ def test_tasks_of_a_run_can_be_stopped(tmp_path: Path) -> None:
 
 def test_a_task_ends_with_its_worker(tmp_path: Path) -> None:
     script = (
-        "import pathlib, pickle, sys; from tests.sweep.test_task import Act;"
-        "from kgen.sweep.task import run_task;"
+        "import pathlib, pickle, sys; from tests.sweep.test_cluster_process import Act;"
+        "from kgen.sweep.cluster.process import run_task;"
         "run_task(pickle.dumps(Act('hang', pathlib.Path(sys.argv[1]))), 'a run')"
     )
     worker = subprocess.Popen([sys.executable, "-c", script, tmp_path / "ids"])

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgen.errors import KgenError, MissingTool
-from kgen.sweep.crew import Crew, Member, result_of
-from kgen.sweep.task import TaskLost
-from kgen.sweep.tasks import Compile, Measure
+from kgen.sweep.cluster.crew import Crew, Member, result_of
+from kgen.sweep.cluster.process import TaskLost
+from kgen.sweep.cluster.tasks import Compile, Measure
 
 # A task whose worker or process is lost so many times is not tried again.
 TRIES = 3

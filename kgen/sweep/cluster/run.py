@@ -15,13 +15,13 @@ from typing import TypeVar
 from kgen.errors import CompileFailed
 from kgen.launch import ceil_div
 from kgen.store.measurement import Measurement, Outcome
-from kgen.sweep.crew import Crew, Machine
-from kgen.sweep.desk import Desk, Errand
+from kgen.sweep.cluster.crew import Crew, Machine
+from kgen.sweep.cluster.desk import Desk, Errand
+from kgen.sweep.cluster.tasks import Compile, Measure, Measured
 from kgen.sweep.halving import Search
 from kgen.sweep.jobs import Job
 from kgen.sweep.run import How, prune_job
 from kgen.sweep.shape import CHUNK, Watcher
-from kgen.sweep.tasks import Compile, Measure, Measured
 from kgen.timing.bench import Record
 from kgen.timing.candidates import Candidate
 from kgen.timing.summary import blank
@@ -165,12 +165,13 @@ class _Shape:
         candidates, on = self.job.candidates, self.how.on
         uncut = {"cpu": (Search.MODEL,), "gpu": (Search.MODEL, Search.FULL)}
         if self.how.search in uncut[on]:
-            return [candidates] if candidates else []
+            return [candidates] if self.how.count(self.job) else []
         return chunks(candidates, LEAST_CHUNK[on], CHUNK, self.sweep.count_measurers())
 
     def _measure(self, candidates: Sequence[Candidate], screens: bool) -> None:
         self.under_way += 1
-        job = Job(self.job.rows, self.job.cols, list(candidates))
+        known = self.job.done if self.how.search is Search.MODEL else []
+        job = Job(self.job.rows, self.job.cols, list(candidates), known)
         errand = Errand(
             Measure(job, self.how, screens),
             what=f"measure on {' with '.join(self.sweep.machine)}",

@@ -1,0 +1,1 @@
+"""Sweeps on the workers of a Dask cluster, here or elsewhere."""
