@@ -51,6 +51,8 @@ def _scratch_folder(parent: Path) -> tempfile.TemporaryDirectory[str]:
 def _writing(parent: Path) -> Iterator[None]:
     try:
         yield
+    except FileNotFoundError:  # what says that it built a file did not
+        raise
     except OSError as error:
         raise MissingTool(
             f"the cache folder {parent} cannot be written ({error.strerror}): "

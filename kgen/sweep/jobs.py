@@ -58,12 +58,18 @@ def _place(
     """Put a candidate where it belongs: finished by an earlier run, or still to be measured."""
     row = blank(candidate, protocol, provenance)
     known = store.find(_identity(row))
-    if known and known.is_complete:
+    if known and _is_final(known):
         job.done.append(known)
         return
     job.candidates.append(candidate)
     if known and known.samples_us:
         job.earlier[candidate.name] = known.samples_us
+
+
+def _is_final(row: Measurement) -> bool:
+    """Tell whether a sweep can go by a row: what `kgen bench` counts on the CPU has no cost."""
+    is_without_cost = row.global_loads is not None and row.model_us is None
+    return row.is_complete and not is_without_cost
 
 
 def _identity(row: Measurement) -> dict[str, object]:

@@ -40,6 +40,15 @@ def test_the_same_command_measures_nothing_twice(
     assert [row.variant for row in rows_in(db)] == ["v5:threads=32", "v5:threads=64"]
 
 
+@pytest.mark.usefixtures("cxx")
+def test_rows_of_a_benchmark_do_not_stand_for_those_of_a_sweep(call: Call, db: Path) -> None:
+    """They are counted, but have no cost, and nothing would be left to win."""
+    assert call("bench", "v5:threads=32", "--on", "cpu", "--rows", 3, "--cols", 5).code == 0
+    ended = call(*SMALL)
+    assert ended.code == 0 and "2 ok" in ended.out
+    assert len(rows_in(db)) == 3
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -200,9 +202,29 @@ def test_workers_without_a_gpu_only_compile() -> None:
 def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "CONNECT_S", 0.5)
     how = How(on="cpu", protocol=PROTOCOL, provenance=NOWHERE)
-    for address in ("tcp://127.0.0.1:9", "nonsense://"):
+    for address in ("tcp://127.0.0.1:9", "nonsense://", "nonsense", "http://127.0.0.1:9", "a:b"):
         with pytest.raises(UsageError, match="no scheduler"), open_crew(how, address):
             pass
+
+
+@pytest.mark.parametrize("address", ["nonsense", "http://127.0.0.1:9", "tcp://host:port"])
+def test_no_client_is_made_of_what_is_no_address(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would end with a traceback, after some 20 seconds."""
+    monkeypatch.setattr("distributed.Client", lambda *_, **__: pytest.fail("a client is made"))
+    with pytest.raises(UsageError, match="no scheduler answers"), connected(address):
+        pass
+
+
+def test_a_cluster_takes_no_port_that_others_want(recwarn: pytest.WarningsRecorder) -> None:
+    with socket.socket() as dashboard:
+        with suppress(OSError):  # somebody has it, which is as good
+            dashboard.bind(("127.0.0.1", 8787))
+            dashboard.listen()
+        with local_cluster(1, "cpu"):
+            pass
+    assert not [warning for warning in recwarn if "8787" in str(warning.message)]
 
 
 def test_too_few_gpus_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,8 @@ GPU = "GPU"
 # One thread measures while the other compiles.
 LOCAL_THREADS = 2
 CONNECT_S = 10
+# Of other addresses Dask makes a client that takes long to end, and not without a traceback.
+_ADDRESS = re.compile(r"((tcp|tls|ws|wss)://)?[^/\s]+:[0-9]{1,5}|inproc://\S+")
 # A Ctrl-C in the terminal reaches the workers, too; it is for the sweep, which then stops them.
 IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
@@ -27,6 +30,8 @@ def connected(scheduler: str) -> Iterator[Any]:
     """
     distributed = _dask()
     try:
+        if not _ADDRESS.fullmatch(scheduler):
+            raise ValueError(scheduler)
         client = distributed.Client(scheduler, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError):
         raise UsageError(
@@ -63,7 +68,8 @@ def local_cluster(workers: int, on: str) -> Iterator[str]:
         }
         for number, device in enumerate(devices)
     }
-    options = {"host": "127.0.0.1", "port": 0, "dashboard": False}
+    here = "127.0.0.1"
+    options = {"host": here, "port": 0, "dashboard": False, "dashboard_address": f"{here}:0"}
     scheduler = {"cls": distributed.Scheduler, "options": options}
     with distributed.SpecCluster(specs, scheduler, silence_logs=logging.CRITICAL) as cluster:
         yield cluster.scheduler_address
