@@ -1,10 +1,12 @@
-"""Writing files that a reader never sees half done."""
+"""Files: written so that a reader never sees them half done, read with clear errors."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from kgen.errors import UsageError
 
@@ -28,3 +30,13 @@ def write_atomically(path: Path, data: str | bytes) -> None:
             raise
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file holds. Raises UsageError that names it when it is none."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from None

@@ -12,33 +12,14 @@ import numpy as np
 import pytest
 
 import kgen
-from kgen import cpu
-from kgen.errors import CompileFailed, MissingTool, UsageError
+from kgen.errors import CompileFailed, UsageError
 from kgen.evidence.inputs import make
 from kgen.evidence.reference import softmax64
 from kgen.specs.spec import Spec
 from kgen.specs.versions import VERSIONS
-from kgen.toolchain import CompileOptions, find_nvcc
+from kgen.toolchain import CompileOptions
 
 REPOSITORY = Path(__file__).parents[1]
-
-
-@pytest.fixture
-def nvcc() -> None:
-    """Skip the test where no nvcc is installed."""
-    try:
-        find_nvcc()
-    except MissingTool as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture
-def cxx() -> None:
-    """Skip the test where no C++ compiler is installed."""
-    try:
-        cpu.find_cxx()
-    except MissingTool as missing:
-        pytest.skip(str(missing))
 
 
 def test_all_that_is_offered_is_there() -> None:

@@ -6,7 +6,6 @@ import mmap
 import os
 import tempfile
 from dataclasses import dataclass
-from types import TracebackType
 from typing import IO, Self
 
 import numpy as np
@@ -86,12 +85,7 @@ class Buffers:
                 guard[:] = region.guard_word
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         del self._bytes
         assert self._file
         self._file.close()

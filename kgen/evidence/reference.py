@@ -95,6 +95,15 @@ class Verdict:
     row: int = 0
     reason: str = ""
 
+    @property
+    def errors(self) -> tuple[float | None, float | None]:
+        """The absolute and the relative error, None where they are not finite: for JSON."""
+        absolute, relative = self.max_abs_error, self.max_rel_error
+        return (
+            absolute if math.isfinite(absolute) else None,
+            relative if math.isfinite(relative) else None,
+        )
+
 
 def judge(y: Array, x: Array, serial_additions: int) -> Verdict:
     """Judge `y` as the softmax of the rows of `x` (both rows x cols), as `Reference.judge` does."""

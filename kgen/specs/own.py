@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from kgen.errors import UsageError
+from kgen.files import read_toml
 from kgen.overlay import template_dir, user_template_dir
 from kgen.specs.choices import Choice, OwnChoice
 from kgen.specs.spec import AXES
@@ -42,12 +42,7 @@ def _read(folder: Path) -> dict[str, dict[str, OwnChoice]]:
     path = folder / CHOICES_FILE
     if not path.exists():
         return {}
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML: {error}") from None
+    table = read_toml(path)
     try:
         return {axis: _of_axis(folder, axis, entries) for axis, entries in table.items()}
     except UsageError as error:

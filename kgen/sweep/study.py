@@ -12,12 +12,12 @@ cache = ["none", "inputs_shared"]
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from kgen.errors import UsageError
+from kgen.files import read_toml
 from kgen.sweep.space import Space
 from kgen.text import did_you_mean
 
@@ -34,12 +34,7 @@ def read_study(path: Path) -> Space:
     Raises UsageError that names the file when it cannot be read, is no TOML, has a key that is not
     known, or describes no space (see `Space.make`).
     """
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not TOML: {error}") from None
+    table = read_toml(path)
     try:
         return _space(table)
     except UsageError as error:

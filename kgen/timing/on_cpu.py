@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -78,12 +77,13 @@ def _verified(candidate: Candidate, row: Measurement, timeout_s: float) -> Measu
     x = mixed_rows(ALL_INPUTS, row.rows, row.cols)
     y = cpu.run(candidate.source, candidate.plan, x, timeout_s=timeout_s)
     verdict = judge(y, x, candidate.serial_additions)
+    absolute, relative = verdict.errors
     return replace(
         row,
         outcome=Outcome.OK if verdict.ok else Outcome.WRONG,
         reason=verdict.reason,
-        max_abs_error=_finite(verdict.max_abs_error),
-        max_rel_error=_finite(verdict.max_rel_error),
+        max_abs_error=absolute,
+        max_rel_error=relative,
     )
 
 
@@ -103,7 +103,3 @@ def _counted(candidate: Candidate, row: Measurement) -> Measurement:
         shuffles=total.shuffles,
         barriers=total.barriers,
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

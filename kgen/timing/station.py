@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol as Interface
@@ -200,9 +199,4 @@ def _worse(first: Verdict, second: Verdict) -> Verdict:
 
 
 def _prepared(verdict: Verdict) -> Prepared:
-    errors = _finite(verdict.max_abs_error), _finite(verdict.max_rel_error)
-    return Prepared(verdict.reason, *errors)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return Prepared(verdict.reason, *verdict.errors)

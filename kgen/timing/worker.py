@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from kgen.errors import CheckFailed, KgenError
@@ -41,12 +40,7 @@ class Worker(Generic[Item, Result]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def apply(self, item: Item, timeout_s: float) -> Result:

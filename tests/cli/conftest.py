@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from kgen import cli, cpu
-from kgen.errors import MissingTool
-from kgen.toolchain import find, find_nvcc
+from kgen import cli
+from kgen.toolchain import find
 
 
 @dataclass(frozen=True)
@@ -79,24 +78,6 @@ def spawn(tmp_path: Path) -> Callable[..., Ended]:
         return Ended(ran.returncode, ran.stdout or "", ran.stderr)
 
     return run
-
-
-@pytest.fixture
-def cxx() -> None:
-    """Skip the test where no C++ compiler is installed."""
-    try:
-        cpu.find_cxx()
-    except MissingTool as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture
-def nvcc() -> None:
-    """Skip the test where no nvcc is installed."""
-    try:
-        find_nvcc()
-    except MissingTool as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.fixture

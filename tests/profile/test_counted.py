@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kgen import cpu
 from kgen.errors import MissingTool, UsageError
 from kgen.profile import METRICS, Job
 from kgen.profile.counted import profile_on_cpu
 from kgen.toolchain import find, find_nvcc
 
-
-@pytest.fixture(autouse=True)
-def cxx() -> None:
-    try:
-        cpu.find_cxx()
-    except MissingTool as missing:
-        pytest.skip(str(missing))
+pytestmark = pytest.mark.usefixtures("cxx")
 
 
 def test_counts_and_resources_of_all_kernels() -> None:

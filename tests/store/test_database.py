@@ -205,7 +205,8 @@ def test_a_killed_process_loses_at_most_the_row_in_flight(path: Path) -> None:
     for _ in range(50):
         process.stdout.readline()
     process.kill()
-    told = 50 + len(process.communicate()[0].splitlines())
+    told = 50 + len(process.stdout.read().splitlines())
+    process.wait()
     with open_store(path) as store:
         kept = [measurement.seed for measurement in store.select()]
         assert kept == list(range(len(kept))) and told <= len(kept) <= told + 1

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kgen import cpu
-from kgen.errors import MissingTool
 from kgen.studies import registers
 from kgen.studies.counts import REPORTED, count_reported
 from kgen.studies.facts import Compiled, Counted, Facts, FromSpec, Profiled
-from kgen.toolchain import find, find_nvcc
+from kgen.toolchain import find
 
 FACTS = Facts("sm_75", {})
-
-
-@pytest.fixture
-def cxx() -> None:
-    try:
-        cpu.find_cxx()
-    except MissingTool as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture
-def nvcc() -> None:
-    try:
-        find_nvcc()
-    except MissingTool as missing:
-        pytest.skip(str(missing))
 
 
 def test_counts_are_of_all_launches(cxx: None) -> None:

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from kgen.errors import MissingTool
 from kgen.sources.source import Source
-from kgen.toolchain import find_nvcc
 
 FAKE_NVCC = """#!/bin/sh
 # Stands in for nvcc: counts its compilations and yields an image that differs every time.
@@ -43,15 +41,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("KGEN_CACHE_DIR", str(folder))
     return folder
-
-
-@pytest.fixture
-def nvcc() -> None:
-    """Skip the test where no nvcc is installed."""
-    try:
-        find_nvcc()
-    except MissingTool as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr(find, "_DEFAULT_TOOLKIT", tmp_path / "default")
     monkeypatch.setattr("sys.path", [str(tmp_path / "site")])
+    # Once another test's library has imported it, its folders are remembered.
+    monkeypatch.delitem(sys.modules, "nvidia", raising=False)
 
 
 def test_order_of_the_places(
