@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,7 +161,7 @@ def test_a_cache_that_cannot_be_written(
 ) -> None:
     monkeypatch.setenv("KGEN_CACHE_DIR", "junk.npy")
     refused = call("run", "v5")
-    assert_one_sentence(refused, 2, "set KGEN_CACHE_DIR to one that can")
+    assert_one_sentence(refused, 3, "set KGEN_CACHE_DIR to one that can")
 
 
 @pytest.mark.parametrize("command", ["bench v5", "run v5 --on gpu", "check v5 --on gpu"])
@@ -192,6 +195,15 @@ def test_a_full_disk(spawn: Call) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = spawn("explain", "v5", stdout=full.fileno(), PYTHONUNBUFFERED=None)
     assert_one_sentence(ended, 3, "No space left on device")
+
+
+@pytest.mark.usefixtures("cxx")
+def test_closed_streams(tmp_path: Path) -> None:
+    """What else is opened then must not get their numbers, which started processes overwrite."""
+    command = shlex.join([sys.executable, *"-m kgen count v5 --rows 3 --cols 5".split()])
+    for closed in ("2>&-", ">&-", "<&- >&- 2>&-"):
+        ran = subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=tmp_path, timeout=120)
+        assert ran.returncode == 0, closed
 
 
 def test_an_interrupt_outside_of_a_command_has_no_traceback(
