@@ -206,6 +206,22 @@ def test_closed_streams(tmp_path: Path) -> None:
         assert ran.returncode == 0, closed
 
 
+@pytest.mark.usefixtures("cxx")
+def test_files_and_messages_beyond_ascii_where_all_is_ascii(spawn: Call, tmp_path: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    folder = tmp_path / os.fsdecode(b"\xff \xc3\xa9")
+    folder.mkdir()
+    text = kgen.render("v5").text
+    (folder / "right.cu").write_text(text)
+    (folder / "wrong.cu").write_text(
+        text.replace("expf(", "/* \N{LATIN SMALL LETTER E WITH ACUTE} */ exqf(")
+    )
+    command = "bench --on cpu --rows 3 --cols 5 --db x.sqlite".split()
+    assert spawn(*command, folder / "right.cu", **ascii_only).code == 0
+    refused = spawn(*command, folder / "wrong.cu", **ascii_only)
+    assert refused.code == 1 and "'exqf' was not declared" in refused.err
+
+
 def test_an_interrupt_outside_of_a_command_has_no_traceback(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
