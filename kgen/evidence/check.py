@@ -9,6 +9,7 @@ import numpy as np
 
 from kgen.errors import CheckFailed, CompileFailed, KernelTimeout
 from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
+from kgen.evidence.memory import require_memory
 from kgen.evidence.reference import judge
 from kgen.execute import Target, observe, run, source_for
 from kgen.launch import serial_additions
@@ -141,7 +142,11 @@ def _judged(row: CheckRow, y: Matrix, x: Matrix, additions: int) -> CheckRow:
 
 
 def mixed_rows(inputs: tuple[str, ...], rows: int, cols: int) -> Matrix:
-    """Return a rows x cols matrix whose rows come from the inputs in turn."""
+    """Return a rows x cols matrix whose rows come from the inputs in turn.
+
+    Raises MissingTool when this machine has not the memory for it.
+    """
+    require_memory(rows, cols)
     owners = np.arange(rows) % len(inputs)
     x = np.empty((rows, cols), np.float32)
     for i, name in enumerate(inputs):

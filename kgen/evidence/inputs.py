@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgen.errors import UsageError
+from kgen.evidence.memory import require_memory
 from kgen.text import did_you_mean
 
 Matrix = NDArray[np.float32]
@@ -24,12 +25,14 @@ OUTLIER = np.float32(1e4)
 def make(name: str, rows: int, cols: int, seed: int = 42) -> Matrix:
     """Return the input called `name` as a float32 matrix of rows x cols, the same for equal seeds.
 
-    Raises UsageError for a name that is not in `ALL_INPUTS` and for a negative size.
+    Raises UsageError for a name that is not in `ALL_INPUTS` and for a negative size, MissingTool
+    for more than this machine has memory for.
     """
     if name not in _MAKERS:
         raise UsageError(f"no input is called {name!r}{did_you_mean(name, _MAKERS)}")
     if rows < 0 or cols < 0:
         raise UsageError(f"an input cannot have {rows} rows and {cols} columns; neither is below 0")
+    require_memory(rows, cols)
     return _MAKERS[name](np.random.default_rng(seed), rows, cols)
 
 

@@ -13,6 +13,7 @@ from kgen import cpu
 from kgen.errors import CheckFailed, KgenError, MissingTool
 from kgen.evidence.check import mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, make
+from kgen.evidence.memory import machine_bytes, needed_bytes
 from kgen.evidence.reference import judge
 from kgen.sources.source import Source
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
@@ -36,15 +37,22 @@ def measure_on_cpu(
     """Verify and count candidates of one shape on the CPU, as many at once as there are cores.
 
     Returns rows without times; peers are skipped, since they need a GPU. `keep` gets each row as
-    soon as it is there, in order. Raises MissingTool when there is no C++ compiler.
+    soon as it is there, in order. Raises MissingTool when there is no C++ compiler, or less memory
+    than one of them takes.
     """
     ours = [candidate for candidate in candidates if candidate.kind is not Kind.COPY]
 
     def one(candidate: Candidate) -> Measurement:
         return _measure(candidate, protocol, provenance, timeout_s)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(_at_once(ours)) as pool:
         return list(_kept(pool.map(one, ours), keep))
+
+
+def _at_once(candidates: Sequence[Candidate]) -> int:
+    """Return how many candidates of a shape the cores and half of the memory are enough for."""
+    needed = max((needed_bytes(one.rows, one.cols) for one in candidates), default=0)
+    return max(1, min(os.cpu_count() or 1, machine_bytes() // 2 // max(1, needed)))
 
 
 def _kept(
