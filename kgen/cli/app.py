@@ -15,6 +15,7 @@ from kgen.cli import (
     observe,
     profile,
     prove,
+    report,
     reproduce,
     results,
     sweep,
@@ -47,6 +48,7 @@ app.command("bench")(bench.bench)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sweep")(sweep.sweep)
 app.command("results")(results.results)
+app.command("report")(report.report)
 app.command("tune")(tune.tune)
 app.command("doctor")(explore.doctor)
 
