@@ -7,9 +7,19 @@ import os
 import sys
 from typing import NoReturn
 
+# As shells count an end by Ctrl-C.
+INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and an exit code."""
+    try:
+        _main()
+    except KeyboardInterrupt:  # outside of the commands, where Typer does the same
+        sys.exit(INTERRUPTED)
+
+
+def _main() -> None:
     from kgen.cli.app import app
     from kgen.errors import KgenError, MissingTool
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgen.cli import INTERRUPTED
 from kgen.cli.bench import Db
 from kgen.cli.console import Json, On, print_json, print_table
 from kgen.cli.progress import SweepProgress
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
     # How to measure on each kind of machine, and what runs the jobs of each.
     Place = tuple[list[How], Callable[[list[list[Job]], Record, SweepProgress], None]]
-
-# As shells count an end by Ctrl-C.
-INTERRUPTED = 130
 
 
 def sweep(
@@ -83,9 +81,11 @@ def sweep(
             f"nothing is left of {planned.combinations} combinations: {_why(planned)}"
         )
     measured, interrupted = _run(planned, how, db, scheduler, local_workers)
-    _tell(planned, measured, out, json)
+    why_empty = _tell(planned, measured, out, json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
+    if why_empty:
+        raise CheckFailed(why_empty)
 
 
 def _spaces(
@@ -260,8 +260,8 @@ def _place(how: How, scheduler: str | None, local_workers: int | None) -> Iterat
         yield list(crew.hows.values()), functools.partial(run_distributed, crew)
 
 
-def _tell(planned: Plan, measured: list[Measurement], out: Path | None, json: bool) -> None:
-    """Print what the rows say. Raises CheckFailed when nothing valid is left."""
+def _tell(planned: Plan, measured: list[Measurement], out: Path | None, json: bool) -> str:
+    """Print what the rows say; return why nothing valid is left, if that is so."""
     from kgen.cli.answer_tables import as_objects, print_answer
     from kgen.sweep.answer import answer
 
@@ -274,5 +274,4 @@ def _tell(planned: Plan, measured: list[Measurement], out: Path | None, json: bo
         print_json(as_objects(found))
     else:
         print_answer(found)
-    if found.why_empty:
-        raise CheckFailed(found.why_empty)
+    return found.why_empty

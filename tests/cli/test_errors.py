@@ -192,3 +192,14 @@ def test_a_full_disk(spawn: Call) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = spawn("explain", "v5", stdout=full.fileno(), PYTHONUNBUFFERED=None)
     assert_one_sentence(ended, 3, "No space left on device")
+
+
+def test_an_interrupt_outside_of_a_command_has_no_traceback(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kgen.cli.app.app", interrupted)
+    ended = call("list")
+    assert (ended.code, ended.err) == (130, "")

@@ -49,6 +49,17 @@ def test_rows_of_a_benchmark_do_not_stand_for_those_of_a_sweep(call: Call, db: P
     assert len(rows_in(db)) == 3
 
 
+def test_an_interrupt_before_the_first_row_is_no_failure(
+    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kgen.sweep.run.run_jobs", interrupted)
+    ended = call(*SMALL)
+    assert ended.code == 130 and not ended.err
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

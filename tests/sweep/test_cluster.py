@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import socket
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +16,11 @@ from kgen.specs.variants import checked
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.sweep.cluster import connect as cluster_module
 from kgen.sweep.cluster import crew as crew_module
+from kgen.sweep.cluster import local
 from kgen.sweep.cluster import run as distributed_module
-from kgen.sweep.cluster.connect import connected, local_cluster
+from kgen.sweep.cluster.connect import connected
 from kgen.sweep.cluster.crew import open_crew
+from kgen.sweep.cluster.local import local_cluster
 from kgen.sweep.cluster.run import chunks, run_distributed
 from kgen.sweep.cluster.tasks import Describe, Facts, Kept
 from kgen.sweep.jobs import Job
@@ -217,14 +218,22 @@ def test_no_client_is_made_of_what_is_no_address(
         pass
 
 
-def test_a_cluster_takes_no_port_that_others_want(recwarn: pytest.WarningsRecorder) -> None:
-    with socket.socket() as dashboard:
-        with suppress(OSError):  # somebody has it, which is as good
-            dashboard.bind(("127.0.0.1", 8787))
-            dashboard.listen()
-        with local_cluster(1, "cpu"):
-            pass
-    assert not [warning for warning in recwarn if "8787" in str(warning.message)]
+def test_local_workers_are_no_part_of_the_terminal_and_end_with_the_cluster() -> None:
+    """A Ctrl-C there would end them before the sweep could stop what they do."""
+    with local_cluster(1, "cpu") as address, connected(address) as client:
+        (session,) = client.run(lambda: os.getsid(0)).values()
+        (process,) = client.run(os.getpid).values()
+    assert session != os.getsid(0)
+    assert is_gone(process)
+
+
+def test_why_local_workers_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "__name__", "kgen.absent")
+    with (
+        pytest.raises(MissingTool, match=r"no workers can be .*kgen\.absent"),
+        local_cluster(1, "cpu"),
+    ):
+        pass
 
 
 def test_too_few_gpus_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:

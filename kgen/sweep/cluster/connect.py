@@ -1,10 +1,9 @@
-"""Reaches a Dask cluster, or starts one on this machine."""
+"""Reaches a Dask cluster."""
 
 from __future__ import annotations
 
 import importlib
 import logging
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +12,9 @@ from typing import Any
 from kgen.errors import MissingTool, UsageError
 
 GPU = "GPU"
-# One thread measures while the other compiles.
-LOCAL_THREADS = 2
 CONNECT_S = 10
 # Of other addresses Dask makes a client that takes long to end, and not without a traceback.
 _ADDRESS = re.compile(r"((tcp|tls|ws|wss)://)?[^/\s]+:[0-9]{1,5}|inproc://\S+")
-# A Ctrl-C in the terminal reaches the workers, too; it is for the sweep, which then stops them.
-IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 @contextmanager
@@ -28,7 +23,7 @@ def connected(scheduler: str) -> Iterator[Any]:
 
     Raises UsageError when there is none, MissingTool when Dask.distributed is not installed.
     """
-    distributed = _dask()
+    distributed = quiet_dask()
     try:
         if not _ADDRESS.fullmatch(scheduler):
             raise ValueError(scheduler)
@@ -42,53 +37,11 @@ def connected(scheduler: str) -> Iterator[Any]:
         yield client
 
 
-@contextmanager
-def local_cluster(workers: int, on: str) -> Iterator[str]:
-    """Start a scheduler and workers in processes of their own; give the scheduler's address.
+def quiet_dask() -> Any:
+    """Return the package, quiet: what goes wrong with workers is the sweep's to tell.
 
-    On the GPU each worker sees one of its own. Raises UsageError when $CUDA_VISIBLE_DEVICES shows
-    fewer than that, MissingTool when Dask.distributed is not installed.
+    Raises MissingTool when it is not installed.
     """
-    distributed = _dask()
-
-    common = {
-        "host": "127.0.0.1",
-        "nthreads": LOCAL_THREADS,
-        "resources": {GPU: 1},
-        "memory_limit": 0,
-        "preload": [IGNORE_INTERRUPTS],
-        "dashboard": False,
-        "silence_logs": logging.CRITICAL,
-    }
-    devices = _devices(workers) if on == "gpu" else [""] * workers
-    specs = {
-        f"worker {number}": {
-            "cls": distributed.Nanny,
-            "options": common | ({"env": {"CUDA_VISIBLE_DEVICES": device}} if device else {}),
-        }
-        for number, device in enumerate(devices)
-    }
-    here = "127.0.0.1"
-    options = {"host": here, "port": 0, "dashboard": False, "dashboard_address": f"{here}:0"}
-    scheduler = {"cls": distributed.Scheduler, "options": options}
-    with distributed.SpecCluster(specs, scheduler, silence_logs=logging.CRITICAL) as cluster:
-        yield cluster.scheduler_address
-
-
-def _devices(workers: int) -> list[str]:
-    """Return the CUDA device of each worker."""
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
-    devices = shown.split(",") if shown else [str(number) for number in range(workers)]
-    if len(devices) < workers:
-        raise UsageError(
-            f"--local-workers {workers}: each needs a GPU, and CUDA_VISIBLE_DEVICES={shown} shows "
-            f"{len(devices)}"
-        )
-    return devices[:workers]
-
-
-def _dask() -> Any:
-    """Return the package, quiet: what goes wrong with workers is the sweep's to tell."""
     try:
         dask, distributed = map(importlib.import_module, ("dask", "distributed"))
     except ImportError as error:

@@ -13,7 +13,8 @@ from typing import Any
 
 from kgen.errors import KgenError, MissingTool, UsageError
 from kgen.store.measurement import Provenance
-from kgen.sweep.cluster.connect import GPU, connected, local_cluster
+from kgen.sweep.cluster.connect import GPU, connected
+from kgen.sweep.cluster.local import local_cluster
 from kgen.sweep.cluster.process import Task, TaskLost, run_task, stop_tasks
 from kgen.sweep.cluster.tasks import AskFacts, Describe, Facts, own_facts
 from kgen.sweep.run import How
