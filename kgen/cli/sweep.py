@@ -240,9 +240,17 @@ def _run(
         with SweepProgress(sum(map(how.count, every))) as progress:
             try:
                 run(jobs, journal, progress)
+                interrupted = False
             except KeyboardInterrupt:
-                return done + progress.rows, True
-    return done + progress.rows, False
+                interrupted = True
+    return _in_order(planned, done + progress.rows), interrupted
+
+
+def _in_order(planned: Plan, rows: list[Measurement]) -> list[Measurement]:
+    """Return rows in the order of the plan, copies last: who measured what when is no matter."""
+    points = ((point.variant, point.rows, point.cols) for point in planned.points)
+    places = {point: place for place, point in enumerate(points)}
+    return sorted(rows, key=lambda row: places.get((row.variant, row.rows, row.cols), len(places)))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgen.store.database import open_store
+from kgen.store.export import read_json
 from kgen.store.measurement import Measurement
 from tests.cli.conftest import Ended
 
@@ -47,6 +48,17 @@ def test_rows_of_a_benchmark_do_not_stand_for_those_of_a_sweep(call: Call, db: P
     ended = call(*SMALL)
     assert ended.code == 0 and "2 ok" in ended.out
     assert len(rows_in(db)) == 3
+
+
+@pytest.mark.usefixtures("cxx")
+def test_rows_are_in_order_whichever_was_measured_first(
+    call: Call, db: Path, tmp_path: Path
+) -> None:
+    """The first of equals wins: a sweep that goes on has the answer of one that was not ended."""
+    call(*SMALL[:-1], "threads=64")
+    call(*SMALL, "--out", "rows.json")
+    rows = read_json(tmp_path / "rows.json")
+    assert [row.variant for row in rows] == ["v5:threads=32", "v5:threads=64"]
 
 
 def test_an_interrupt_before_the_first_row_is_no_failure(
