@@ -158,7 +158,7 @@ def test_a_cache_that_cannot_be_written(
 ) -> None:
     monkeypatch.setenv("KGEN_CACHE_DIR", "junk.npy")
     refused = call("run", "v5")
-    assert_one_sentence(refused, 2, "set KGEN_CACHE_DIR to one that can")
+    assert_one_sentence(refused, 3, "set KGEN_CACHE_DIR to one that can")
 
 
 @pytest.mark.parametrize("command", ["bench v5", "run v5 --on gpu", "check v5 --on gpu"])
