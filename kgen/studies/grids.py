@@ -150,8 +150,8 @@ _RULES = (
     "The rule: a part holds or does not hold when the whole 95% interval of the ratio is on one "
     "side of what it says, and is within noise when the interval straddles that edge. 'About' a "
     "factor is within 20%, 'the same' within 3%, a stated gain from half to one and a half of "
-    "itself, 'no faster' up to 1% faster. A statement takes its worst part. Counts and the profiler's "
-    "figures are of one run with cold caches, and stand under both states of the L2.",
+    "itself, 'no faster' up to 1% faster. A statement takes its worst part. Counts and the "
+    "profiler's figures are of one run with cold caches, and stand under both states of the L2.",
 )
 
 
