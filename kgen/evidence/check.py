@@ -142,10 +142,10 @@ def _judged(row: CheckRow, y: Matrix, x: Matrix, additions: int) -> CheckRow:
 
 def mixed_rows(inputs: tuple[str, ...], rows: int, cols: int) -> Matrix:
     """Return a rows x cols matrix whose rows come from the inputs in turn."""
-    owners = np.arange(rows) % len(inputs)
     x = np.empty((rows, cols), np.float32)
     for i, name in enumerate(inputs):
-        x[owners == i] = make(name, int(np.sum(owners == i)), cols)
+        part = x[i :: len(inputs)]
+        part[...] = make(name, len(part), cols)
     return x
 
 
