@@ -41,6 +41,10 @@ def _main() -> None:
 
 def _open_streams() -> None:
     """Have streams that take every character, also where they are closed or plain ASCII."""
+    # A file that got the number of a closed one would be lost to the processes that are started.
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

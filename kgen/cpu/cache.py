@@ -18,7 +18,7 @@ def content_key(*texts: str) -> str:
     """Return a short name for these texts, told apart from any other sequence of texts."""
     digest = hashlib.sha256()
     for text in texts:
-        data = text.encode()
+        data = text.encode(errors="surrogatepass")  # of paths that are no text
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()[:_KEY_LETTERS]
 

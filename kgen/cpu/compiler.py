@@ -118,7 +118,12 @@ def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
     """Run the compiler in `folder`; return its messages when it fails, else an empty string."""
     environment = {**os.environ, "LC_ALL": "C"}
     process = subprocess.run(
-        [cxx, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+        [cxx, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
     )
     if "No space left on device" in process.stderr:
         raise MissingTool(f"no space is left in {folder}: free some, or set KGEN_CACHE_DIR")

@@ -45,7 +45,8 @@ def _start(executable: Path, descriptor: int) -> subprocess.Popen[str]:
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=(descriptor,),
-            text=True,
+            encoding="utf-8",
+            errors="replace",
         )
     except PermissionError:
         raise MissingTool(

@@ -140,7 +140,7 @@ def _import(path: Path) -> ModuleType:
 
     So it can say `from ._helper import f`, and a plug-in called `torch` hides no `import torch`.
     """
-    package = "kgen_peers_" + hashlib.sha256(str(path.parent).encode()).hexdigest()[:8]
+    package = "kgen_peers_" + hashlib.sha256(bytes(path.parent)).hexdigest()[:8]
     if package not in sys.modules:
         made = ModuleType(package)
         made.__path__ = [str(path.parent)]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -192,6 +195,31 @@ def test_a_full_disk(spawn: Call) -> None:
     with Path("/dev/full").open("wb") as full:
         ended = spawn("explain", "v5", stdout=full.fileno(), PYTHONUNBUFFERED=None)
     assert_one_sentence(ended, 3, "No space left on device")
+
+
+@pytest.mark.usefixtures("cxx")
+def test_closed_streams(tmp_path: Path) -> None:
+    """What else is opened then must not get their numbers, which started processes overwrite."""
+    command = shlex.join([sys.executable, *"-m kgen count v5 --rows 3 --cols 5".split()])
+    for closed in ("2>&-", ">&-", "<&- >&- 2>&-"):
+        ran = subprocess.run(["sh", "-c", f"{command} {closed}"], cwd=tmp_path, timeout=120)
+        assert ran.returncode == 0, closed
+
+
+@pytest.mark.usefixtures("cxx")
+def test_files_and_messages_beyond_ascii_where_all_is_ascii(spawn: Call, tmp_path: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    folder = tmp_path / os.fsdecode(b"\xff \xc3\xa9")
+    folder.mkdir()
+    text = kgen.render("v5").text
+    (folder / "right.cu").write_text(text)
+    (folder / "wrong.cu").write_text(
+        text.replace("expf(", "/* \N{LATIN SMALL LETTER E WITH ACUTE} */ exqf(")
+    )
+    command = "bench --on cpu --rows 3 --cols 5 --db x.sqlite".split()
+    assert spawn(*command, folder / "right.cu", **ascii_only).code == 0
+    refused = spawn(*command, folder / "wrong.cu", **ascii_only)
+    assert refused.code == 1 and "'exqf' was not declared" in refused.err
 
 
 def test_an_interrupt_outside_of_a_command_has_no_traceback(
