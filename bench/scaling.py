@@ -23,6 +23,7 @@ from kgen.files import write_atomically
 from kgen.gpu.device import device_info, load_driver
 from kgen.store.database import open_store
 from kgen.store.measurement import Kind
+from kgen.text import install_hint
 from kgen.toolchain import find_nvcc
 
 # 360 combinations: minutes on a GPU, and several tasks for each.
@@ -52,7 +53,7 @@ class Throughput:
 def require(workers: int) -> str:
     """Return the GPU's name. Raises MissingTool for what this machine lacks."""
     if not find_spec("distributed"):
-        raise MissingTool('Dask.distributed is not installed: pip install "kgen[cluster]"')
+        raise MissingTool(f"Dask.distributed is not installed: {install_hint('cluster')}")
     find_nvcc()
     name = device_info().name
     if (found := load_driver().Device.count()) < workers:

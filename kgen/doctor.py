@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kgen.errors import MissingTool
+from kgen.text import install_hint
 from kgen.toolchain.find import INSTALL_HINT, Tool, find_disassembler, find_nvcc
 
 # CUdevice_attribute numbers of the driver API.
@@ -105,7 +106,7 @@ def _search(
 
 def _package(name: str, needed_for: str) -> Finding:
     """Look for a package without importing it: PyCUDA's import fails where there is no driver."""
-    install = "pip install 'kgen[gpu]'"
+    install = install_hint("gpu")
     try:
         installed = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:

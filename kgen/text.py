@@ -19,3 +19,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if near:
         return f"; did you mean {' or '.join(repr(name) for name in near)}?"
     return f"; known are {', '.join(names)}"
+
+
+def install_hint(extra: str) -> str:
+    """Return how to get the packages of one of kgen's extras.
+
+    By its folder and not by its name, which a package of somebody else has on PyPI.
+    """
+    return f"pip install '.[{extra}]' in kgen's folder"

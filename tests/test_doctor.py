@@ -85,7 +85,7 @@ def test_bare_machine_has_python_alone() -> None:
         assert not finding.found and finding.version == "" and finding.where
         assert finding.needed_for and finding.install
     assert found["nvcc"].where == "there is none"
-    assert "kgen[nvcc]" in found["nvcc"].install and "kgen[gpu]" in found["pycuda"].install
+    assert ".[nvcc]" in found["nvcc"].install and ".[gpu]" in found["pycuda"].install
     assert "libcuda.so.1: cannot open" in found["GPU driver"].where
 
 

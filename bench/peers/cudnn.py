@@ -12,6 +12,8 @@ from pathlib import Path
 from kgen.errors import UsageError
 from kgen.timing.peers import DeviceMatrix
 
+PACKAGE = "nvidia-cudnn-cu13"
+
 LIBRARY = "libcudnn.so.9"
 # Values of cuDNN's enumerations.
 TENSOR_NCHW, DATA_FLOAT = 0, 0

@@ -9,6 +9,8 @@ from cupyx.scipy.special import softmax
 
 from kgen.timing.peers import DeviceMatrix
 
+PACKAGE = "cupy-cuda13x"
+
 
 def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
     """Return what issues the softmax of `x` on the stream, into an array of its own."""

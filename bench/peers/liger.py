@@ -13,6 +13,8 @@ from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
 
+PACKAGE = "liger-kernel"
+
 # Its own limit of a row that one block holds.
 MAX_COLS = 65536
 

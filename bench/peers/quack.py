@@ -12,6 +12,8 @@ from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
 
+PACKAGE = "quack-kernels"
+
 VEC_SIZE = 4
 MAX_CLUSTER = 16
 

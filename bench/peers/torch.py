@@ -10,6 +10,8 @@ from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
 
+PACKAGE = "torch"
+
 
 def softmax(x: torch.Tensor, y: torch.Tensor) -> None:
     """Fill `y`."""

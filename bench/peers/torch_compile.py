@@ -13,6 +13,8 @@ from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
 
+PACKAGE = "torch"
+
 # Past their defaults of 8 and 256 shapes, compiling would end.
 torch._dynamo.config.recompile_limit = 100_000
 torch._dynamo.config.accumulated_recompile_limit = 100_000

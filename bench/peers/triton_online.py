@@ -14,6 +14,8 @@ from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
 
+PACKAGE = "triton"
+
 TILE = 1024
 
 

@@ -17,6 +17,8 @@ from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
 
+PACKAGE = "triton"
+
 BLOCK = 1024
 
 

@@ -22,6 +22,8 @@ from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
 
+PACKAGE = "triton"
+
 MAX_COLS = 131072
 MAX_WARPS = 32
 MAX_STAGES = 4

@@ -25,6 +25,11 @@ _READING = (
     "the one with the least median, so its lead over others of its kind is flattered a little. In "
     "the tables of single shapes percentages of a copy are of the medians, not of pairs."
 )
+_LEFT_OUT = (
+    "A peer is left out whose output was wrong. Some are wrong on rows of odd values only "
+    "(infinities, NaN, values near the largest float): newer runs time these and say so in the "
+    "remark, older ones left them out. Ours were tuned by the sweeps below, peers by themselves."
+)
 _UNPAIRED = (
     "Here one candidate was measured after the other, so what drifted meanwhile is in the ratios."
 )
@@ -51,7 +56,7 @@ def _headline(found: Iterable[Contest]) -> str:
     compared = [(contest, _winner(contest)) for contest in found if contest.timed]
     columns = (
         "shape>", "our best", "us>", "best peer", "us>", "peer / ours>", "faster", "copy us>",
-        "ours, % of copy>",
+        "ours, % of copy>", "peers left out",
     )  # fmt: skip
     rows = [_headline_row(contest, winner) for contest, winner in compared]
     wins = Counter(winner for _, winner in compared)
@@ -59,7 +64,7 @@ def _headline(found: Iterable[Contest]) -> str:
         f"Shapes on which both have times: {wins.total() - wins['']}. Ours is faster on "
         f"{wins['ours']}, the best peer on {wins['peer']}, and on {wins['tie']} they tie."
     )
-    return paragraphs("### Our best and the best peer", words, table(columns, rows))
+    return paragraphs("### Our best and the best peer", words, table(columns, rows), _LEFT_OUT)
 
 
 def _winner(contest: Contest) -> str:
@@ -81,7 +86,12 @@ def _headline_row(contest: Contest, winner: str) -> list[str]:
         winner,
         number(median(copy)) if copy else "",
         _percent(copy, ours),
+        ", ".join(row.variant for row in contest.untimed if _is_left_out(row)),
     ]
+
+
+def _is_left_out(row: Measurement) -> bool:
+    return row.kind is Kind.PEER and row.outcome in (Outcome.WRONG, Outcome.FAILED)
 
 
 def _name_and_time(row: Measurement | None) -> list[str]:

@@ -23,7 +23,18 @@ def of_measurements(measured: Iterable[Measurement]) -> str:
         runs.setdefault(_where(row.provenance), []).append(row.provenance.measured_at)
     found = [f"{where}, {_period(times)}." for where, times in runs.items()]
     found += [f"Method: {words}." for words in dict.fromkeys(map(_method, rows))]
-    return " ".join([*found, *_clocks(rows)]) or UNKNOWN
+    return " ".join([*found, *_clocks(rows), *_gpus(rows)]) or UNKNOWN
+
+
+def _gpus(rows: Iterable[Measurement]) -> list[str]:
+    """Warn of figures from several GPUs of one model, which are not the same."""
+    ids = sorted({row.provenance.device_uuid for row in rows if row.provenance.device_uuid})
+    if len(ids) < 2:
+        return []
+    return [
+        f"The rows come from {len(ids)} GPUs ({', '.join(name[:8] for name in ids)}...). Times of "
+        "one run compare; between GPUs even of one model they can differ by more than any interval."
+    ]
 
 
 def _where(origin: Provenance) -> str:

@@ -13,7 +13,11 @@ PLOTS = "plots"
 _INTRODUCTION = (
     "# Results\n\n"
     "`python bench/report.py` writes this page and its plots from the files in this folder; a "
-    "change made here by hand is lost."
+    "change made here by hand is lost.\n\n"
+    "Not measured: 16-bit types and other GPUs; inputs that are not uniform (they are verified, "
+    "not timed); the L2 warm beyond the shapes below; how often a result repeats on another day; "
+    "what peers gain by tuning that they do not do by themselves. The `cpu` row is serial C++ on "
+    "the host of the GPU, for which no L2 is warm or cold."
 )
 
 

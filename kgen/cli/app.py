@@ -15,6 +15,7 @@ from kgen.cli import (
     observe,
     profile,
     prove,
+    report,
     reproduce,
     results,
     sweep,
@@ -25,7 +26,7 @@ app = typer.Typer(
     name="kgen",
     help="Generates, proves and measures CUDA softmax kernels. A VARIANT is a version with axes "
     "set: v7:items=4,threads=512. Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 something "
-    "is missing on this machine.",
+    "is missing on this machine, 130 a sweep was ended by Ctrl-C.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,6 +48,7 @@ app.command("bench")(bench.bench)
 app.command("reproduce")(reproduce.reproduce)
 app.command("sweep")(sweep.sweep)
 app.command("results")(results.results)
+app.command("report")(report.report)
 app.command("tune")(tune.tune)
 app.command("doctor")(explore.doctor)
 
@@ -77,5 +79,7 @@ def _root(
     """Take the options that stand before a command."""
     if templates:
         from kgen.overlay import use_templates
+        from kgen.specs.own import own_choices
 
         use_templates(templates)
+        own_choices()  # so that a mistake in them is told by every command

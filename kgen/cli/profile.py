@@ -44,9 +44,12 @@ def profile(
     """Profile variants with Nsight Compute, side by side; --on cpu tells what can be counted."""
     from kgen.execute import PLACES
     from kgen.profile import Job
+    from kgen.profile.ncu import CACHES
 
     if on not in PLACES:
         raise UsageError(f"--on {on}: kernels are profiled on {' or '.join(PLACES)}")
+    if cache not in CACHES:
+        raise UsageError(f"--cache {cache}: caches are {' or '.join(CACHES)}")
     jobs = [Job(variant, rows, cols) for variant in variants or ()]
     if not jobs and not csv_files:
         raise UsageError("name variants or .cu files to profile, or output of ncu with --csv-file")

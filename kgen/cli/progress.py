@@ -35,7 +35,7 @@ class SweepProgress:
             TimeRemainingColumn(),
             TextColumn("{task.fields[best]}"),
             console=Console(stderr=True),
-            disable=not sys.stderr.isatty(),
+            disable=not (total and sys.stderr.isatty()),
         )
         self._task = self._bar.add_task("sweep", total=total, rate="", best="")
 

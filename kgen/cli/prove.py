@@ -30,10 +30,10 @@ def run(
     output_file: Annotated[
         Path | None, typer.Option("--output", help="Where to write y.npy.")
     ] = None,
-    rows: Annotated[int, typer.Option(help="Rows of a made input.")] = 4,
-    cols: Annotated[int, typer.Option(help="Elements of a row of a made input.")] = 257,
-    dist: Annotated[str, typer.Option(help="Distribution of a made input.")] = "uniform",
-    seed: Annotated[int, typer.Option(help="Seed of a made input.")] = 42,
+    rows: Annotated[int | None, typer.Option(help="Rows of a made input: 4.")] = None,
+    cols: Annotated[int | None, typer.Option(help="Elements of its rows: 257.")] = None,
+    dist: Annotated[str | None, typer.Option(help="Its distribution: uniform.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Its seed: 42.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds that the kernels may take.")] = 120,
     on: On = "cpu",
     json: Json = False,
@@ -46,7 +46,7 @@ def run(
     from kgen.launch import serial_additions
 
     target = find_target(with_options(variant, items, vec, threads))
-    x = _load(input_file) if input_file else _made(dist, rows, cols, seed)
+    x = _input(input_file, {"rows": rows, "cols": cols, "dist": dist, "seed": seed})
     matrix = as_matrix(x)
     y = run_target(target, x, on, timeout_s=timeout)
     if output_file:
@@ -69,6 +69,19 @@ def run(
         print_table("", ("", ""), list(facts.items()))
     if not verdict.ok:
         raise CheckFailed(f"{name_of(target)} on {on} is wrong: {verdict.reason}")
+
+
+_DEFAULTS: dict[str, Any] = {"dist": "uniform", "rows": 4, "cols": 257, "seed": 42}
+
+
+def _input(file: Path | None, options: dict[str, Any]) -> NDArray[np.float32]:
+    """Return the matrix of a file, or one that is made. Raises UsageError when asked for both."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if not file:
+        return _made(**{**_DEFAULTS, **given})
+    if given:
+        raise UsageError(f"--input {file} is a matrix already; leave --{next(iter(given))} out")
+    return _load(file)
 
 
 def _load(path: Path) -> NDArray[np.float32]:

@@ -62,11 +62,19 @@ def results(
     elif found:
         is_cut = limit is None and len(found) == most
         title = f"the newest {most}; --limit N shows N, --csv and --json all" if is_cut else ""
-        print_table(title, _COLUMNS, map(_cells, found))
+        print_table(title, *_used(_COLUMNS, [_cells(row) for row in found]))
     elif path.exists():
         print(f"{path} has no such measurements.")
     else:
         print(f"Nothing has been measured yet: there is no {path}.")
+
+
+def _used(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the columns that some row has something in."""
+    kept = [i for i in range(len(columns)) if any(row[i] not in ("", None) for row in rows)]
+    return [columns[i] for i in kept], [tuple(row[i] for i in kept) for row in rows]
 
 
 def _form(json: bool, csv: bool, out: Path | None) -> str:
@@ -141,4 +149,5 @@ def _ending(row: Measurement) -> str:
     from textwrap import shorten
 
     why = shorten((row.reason or row.remark).partition("\n")[0], 60, placeholder=" ...")
-    return f"{row.outcome}: {why}" if why else str(row.outcome)
+    modelled = f", model {row.model_us:.2f} us" if row.model_us and not row.median_us else ""
+    return f"{row.outcome}{modelled}: {why}" if why else f"{row.outcome}{modelled}"

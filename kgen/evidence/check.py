@@ -147,10 +147,10 @@ def mixed_rows(inputs: tuple[str, ...], rows: int, cols: int) -> Matrix:
     Raises MissingTool when this machine has not the memory for it.
     """
     require_memory(rows, cols)
-    owners = np.arange(rows) % len(inputs)
     x = np.empty((rows, cols), np.float32)
     for i, name in enumerate(inputs):
-        x[owners == i] = make(name, int(np.sum(owners == i)), cols)
+        part = x[i :: len(inputs)]
+        part[...] = make(name, len(part), cols)
     return x
 
 

@@ -1,16 +1,15 @@
 // The yardstick of a benchmark: the fewest bytes that a softmax can move, moved and nothing else.
 // Two forms, since neither is the faster one at every size.
 
-__device__ __forceinline__ void copy_tail(const float* x, float* y, long long begin, long long end)
-{
+__device__ __forceinline__ void copy_tail(const float* x, float* y, long long begin, long long end) {
     if (blockIdx.x == gridDim.x - 1) {
         for (long long i = begin + threadIdx.x; i < end; i += blockDim.x) y[i] = x[i];
     }
 }
 
 // One access of four elements a thread.
-extern "C" __global__ void copy_one(const float* __restrict__ x, float* __restrict__ y, int rows, int cols)
-{
+extern "C" __global__ void copy_one(const float* __restrict__ x, float* __restrict__ y,
+    int rows, int cols) {
     const long long count = static_cast<long long>(rows) * cols;
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < count / 4) {
@@ -20,8 +19,8 @@ extern "C" __global__ void copy_one(const float* __restrict__ x, float* __restri
 }
 
 // Four of them in flight at a time.
-extern "C" __global__ void copy_four(const float* __restrict__ x, float* __restrict__ y, int rows, int cols)
-{
+extern "C" __global__ void copy_four(const float* __restrict__ x, float* __restrict__ y,
+    int rows, int cols) {
     const long long count = static_cast<long long>(rows) * cols;
     const long long first = static_cast<long long>(blockIdx.x) * blockDim.x * 4 + threadIdx.x;
     float4 part[4];

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kgen.errors import KernelFault, MissingTool
+from kgen.text import install_hint
 
-_INSTALL_HINT = 'pip install "kgen[gpu]"'
+_INSTALL_HINT = install_hint("gpu")
 _NO_GPU_ADVICE = (
     "run this on a machine with an NVIDIA GPU, and see that CUDA_VISIBLE_DEVICES does not hide it"
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kgen.errors import KernelFault, MissingTool
+from kgen.text import install_hint
 
 
 def load_bindings() -> Any:
@@ -17,7 +18,7 @@ def load_bindings() -> Any:
         from cuda.bindings import driver
     except ImportError as error:
         raise MissingTool(
-            f"timing by CUDA graphs needs cuda-bindings ({error}): pip install 'kgen[gpu]', or "
+            f"timing by CUDA graphs needs cuda-bindings ({error}): {install_hint('gpu')}, or "
             "use --protocol report, which does without"
         ) from None
     return driver

@@ -69,8 +69,9 @@ class Measurement:
     of the run is not distinguishably faster, and `is_complete` is false where the run was ended
     before the rounds were. Registers and the like are a thread's or a block's,
     in the kernel that has most. Errors are absolute and relative to the row's largest value.
-    `spec` is every axis as JSON; `protocol` all settings of the measurement as JSON. Clocks are MHz
-    of the multiprocessors, temperatures degrees Celsius, before the first and after the last round.
+    `package` is a peer's, with its version. `spec` is every axis as JSON; `protocol` all settings
+    of the measurement as JSON. Clocks are MHz of the multiprocessors, temperatures degrees Celsius,
+    before the first and after the last round.
     Counts are instructions of warps on the whole matrix, sectors 32 bytes of global memory, read or
     written; they come from the CPU. `model_us` is a cost model's, never a time.
     """
@@ -86,6 +87,7 @@ class Measurement:
     spec: str = ""
     source_hash: str = ""
     flags: str = ""
+    package: str = ""
     registers: int | None = None
     stack_bytes: int | None = None
     spill_store_bytes: int | None = None

@@ -146,6 +146,15 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"
 
 
+_RULES = (
+    "The rule: a part holds or does not hold when the whole 95% interval of the ratio is on one "
+    "side of what it says, and is within noise when the interval straddles that edge. 'About' a "
+    "factor is within 20%, 'the same' within 3%, a stated gain from half to one and a half of "
+    "itself, 'no faster' up to 1% faster. A statement takes its worst part. Counts and the "
+    "profiler's figures are of one run with cold caches, and stand under both states of the L2.",
+)
+
+
 def _statements(statements: Iterable[StatementResult], states: Sequence[str]) -> Grid:
     columns = ("", "statement", "measured", *(c for l2 in states for c in ("figure>", f"L2 {l2}")))
     rows = []
@@ -155,7 +164,7 @@ def _statements(statements: Iterable[StatementResult], states: Sequence[str]) ->
         for part in statement.parts:
             judged = [word for l2 in states for word in _judged(part.judgements[l2])]
             rows.append(("", part.words, part.measured, *judged))
-    return Grid("Statements of the studies", columns, tuple(rows))
+    return Grid("Statements of the studies", columns, tuple(rows), _RULES)
 
 
 def _judged(judgement: Judgement) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from kgen.sources.source import Source
 from kgen.specs.spec import AXES
 from kgen.store.measurement import Measurement
 from kgen.sweep.rows import axes_of, contenders, cost_us, typed_axes
+from kgen.text import install_hint
 from kgen.timing.candidates import Candidate
 
 # Candidates that are chosen, and then compiled, together; the first ones at random.
@@ -137,7 +138,7 @@ def _optuna() -> Any:
         optuna = importlib.import_module("optuna")
     except ImportError as error:
         raise MissingTool(
-            f'Optuna is not installed (no module {error.name}): pip install "kgen[search]"'
+            f"Optuna is not installed (no module {error.name}): {install_hint('search')}"
         ) from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

@@ -103,6 +103,7 @@ class Bench:
             max_rel_error=outcome.max_rel_error,
             calls_per_sample=outcome.calls_per_sample,
             remark=outcome.remark,
+            package=outcome.package,
         )
 
     def _ask(self, command: object, timeout_s: float, candidate: Candidate | None = None) -> Any:

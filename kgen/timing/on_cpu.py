@@ -21,7 +21,7 @@ from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
 from kgen.timing.summary import blank
 
-NOT_TIMED = "not timed: only a GPU is"
+NOT_TIMED = "verified; times need a GPU"
 # Observing costs a second for so many elements; counts of a part of the rows would be misread.
 MAX_COUNTED = 1 << 23
 

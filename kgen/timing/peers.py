@@ -9,6 +9,7 @@ import ast
 import functools
 import hashlib
 import importlib
+import importlib.metadata
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -65,6 +66,18 @@ class Peer:
         if not callable(bind):
             raise PeerFailed(f"peer {self.name} has no function bind(x, y, stream)")
         return functools.partial(self._bind, bind)
+
+    def package(self) -> str:
+        """Return the package that the plug-in times, with its version: `torch 2.11.0`.
+
+        It is the distribution that the file names in PACKAGE; '' where it names none that is known.
+        """
+        with self._reporting():
+            name = getattr(_import(self.path), "PACKAGE", "")
+        try:
+            return f"{name} {importlib.metadata.version(name)}" if name else ""
+        except importlib.metadata.PackageNotFoundError:
+            return str(name)
 
     def _bind(
         self, bind: Bind, x: DeviceMatrix, y: DeviceMatrix, stream: int

@@ -52,7 +52,11 @@ def _gpu() -> dict[str, str]:
 
 
 def _cpu() -> dict[str, str]:
-    return {"device": CPU, "arch": platform.machine(), "toolchain": describe_cxx(find_cxx())}
+    return {
+        "device": CPU,
+        "arch": platform.machine(),
+        "toolchain": describe_cxx(find_cxx()).partition("\n")[0],
+    }
 
 
 def checkout_commit() -> str:

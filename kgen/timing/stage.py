@@ -27,6 +27,7 @@ class Timed:
     def __init__(self, stage: Stage, candidate: Candidate) -> None:
         self.stage = stage
         bind = stage.binder(candidate)
+        self.package = candidate.peer.package() if candidate.peer else ""
         self.issues = [bind(x, y) for x, y in stage.rotation.pairs]
         self.sampler = stage.sampler(self.issues)
 

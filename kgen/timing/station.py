@@ -54,6 +54,7 @@ class Prepared:
     max_rel_error: float | None
     calls_per_sample: int | None = None
     remark: str = ""
+    package: str = ""
 
 
 class TimedCandidate(Interface):
@@ -63,6 +64,8 @@ class TimedCandidate(Interface):
     def calls(self) -> int: ...
     @property
     def remark(self) -> str: ...
+    @property
+    def package(self) -> str: ...
     def sample(self) -> Sample: ...
     def outputs(self) -> list[Matrix]: ...
     def free(self) -> None: ...
@@ -148,7 +151,12 @@ class Station:
         # Nobody promised our semantics for a peer: its time counts, and what it gets wrong is told.
         remarks = [f"wrong on rows of odd values: {odd.reason}"] if odd else []
         remarks += [timed.remark] if timed.remark else []
-        return replace(_prepared(verdict), calls_per_sample=timed.calls, remark="; ".join(remarks))
+        return replace(
+            _prepared(verdict),
+            calls_per_sample=timed.calls,
+            remark="; ".join(remarks),
+            package=timed.package,
+        )
 
     def _odd_inputs(self, candidate: Candidate) -> Verdict | None:
         """Return the verdict on rows of every kind of input if it is a bad one."""
@@ -164,6 +172,7 @@ class _HostTimed:
 
     calls = 1
     remark = "on the host"
+    package = ""
 
     def __init__(self, candidate: Candidate, x: Matrix) -> None:
         self.candidate, self.x = candidate, x

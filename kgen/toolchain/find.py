@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgen.errors import MissingTool
+from kgen.text import install_hint
 
-INSTALL_HINT = "pip install 'kgen[nvcc]'"
+INSTALL_HINT = install_hint("nvcc")
 _DEFAULT_TOOLKIT = Path("/usr/local/cuda")
 
 

@@ -147,7 +147,7 @@ def test_doctor_tells_what_is_missing_and_how_to_get_it(
     lines = told.out.splitlines()
     assert any(line.split()[:2] == ["Python", "yes"] for line in lines)
     assert "C++ compiler: install g++ or clang++" in lines
-    assert "nvcc: pip install 'kgen[nvcc]'" in lines
+    assert "nvcc: pip install '.[nvcc]' in kgen's folder" in lines
 
 
 def test_doctor_as_json(call: Call, no_nvcc: None) -> None:
@@ -156,7 +156,7 @@ def test_doctor_as_json(call: Call, no_nvcc: None) -> None:
     }
     assert {"Python", "C++ compiler", "nvcc", "nvdisasm", "pycuda"} <= findings.keys()
     assert findings["Python"]["found"] is True and findings["nvcc"]["found"] is False
-    assert findings["nvcc"]["install"] == "pip install 'kgen[nvcc]'"
+    assert findings["nvcc"]["install"] == "pip install '.[nvcc]' in kgen's folder"
 
 
 def test_help_tells_the_commands_and_the_exit_codes(call: Call) -> None:

@@ -107,7 +107,7 @@ def test_without_an_nvcc_the_source_is_written(call: Call, no_nvcc: None) -> Non
     first, note = built.out.splitlines()
     assert first == "wrote here/softmax_v6_vec2.cu" and Path("here/softmax_v6_vec2.cu").is_file()
     assert note.startswith("not compiled: no nvcc on PATH")
-    assert "get one with pip install 'kgen[nvcc]'" in note
+    assert "get one with pip install '.[nvcc]' in kgen's folder" in note
 
 
 def test_without_an_nvcc_json_stays_json(call: Call, no_nvcc: None) -> None:

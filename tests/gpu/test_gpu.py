@@ -207,7 +207,7 @@ class TestWhatIsMissing:
 
     def test_pycuda(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "pycuda", None)
-        with pytest.raises(MissingTool, match=r'not installed.*pip install "kgen\[gpu\]"'):
+        with pytest.raises(MissingTool, match=r"not installed.*pip install '\.\[gpu\]'"):
             gpu.device_info()
 
     @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ class TestGraph:
 
     def test_needs_cuda_bindings(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-        with pytest.raises(MissingTool, match=r"pip install 'kgen\[gpu\]'.*--protocol report"):
+        with pytest.raises(MissingTool, match=r"pip install '\.\[gpu\]'.*--protocol report"):
             load_bindings()
 
 

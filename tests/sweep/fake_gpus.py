@@ -76,7 +76,7 @@ class FakeDevice:
 class FakeTimed:
     """A candidate whose time is a microsecond for each of its threads."""
 
-    calls, remark = 4, ""
+    calls, remark, package = 4, "", ""
 
     def __init__(self, candidate: Candidate, x: Matrix) -> None:
         self.candidate, self.x, self.taken = candidate, x, 0

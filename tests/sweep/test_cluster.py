@@ -246,7 +246,7 @@ def test_too_few_gpus_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_extra_is_named_where_dask_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     how = How(on="cpu", protocol=PROTOCOL, provenance=NOWHERE)
-    with pytest.raises(MissingTool, match=r"kgen\[cluster\]"), open_crew(how, None, 2):
+    with pytest.raises(MissingTool, match=r"\.\[cluster\]"), open_crew(how, None, 2):
         pass
 
 

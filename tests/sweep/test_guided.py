@@ -148,7 +148,7 @@ def test_the_extra_is_named_where_optuna_is_missing(
     space: list[Candidate], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(MissingTool, match=r"kgen\[search\]"):
+    with pytest.raises(MissingTool, match=r"\.\[search\]"):
         explore(space, 1, 1, Tried())
 
 

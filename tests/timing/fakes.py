@@ -73,6 +73,7 @@ class FakeTimed:
     """A candidate whose samples are its own time, up to 0.2% more."""
 
     calls = CALLS
+    package = ""
 
     def __init__(self, candidate: Candidate, x: Matrix) -> None:
         self.candidate, self.x, self.taken = candidate, x, 0

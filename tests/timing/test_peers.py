@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kgen.errors import CheckFailed, MissingTool, UsageError
@@ -187,3 +188,13 @@ def test_raising_call_is_reported(tmp_path: Path) -> None:
     issue = peer(tmp_path, binding("return lambda: [][0]")).load()(X, Y, 0)
     with pytest.raises(PeerFailed, match=r"^peer mine raised IndexError: list index out of range$"):
         issue()
+
+
+def test_the_package_is_told_with_its_version(tmp_path: Path) -> None:
+    body = "def bind(x, y, stream): ..."
+    (tmp_path / "known.py").write_text(f'PACKAGE = "numpy"\n{body}')
+    (tmp_path / "unknown.py").write_text(f'PACKAGE = "no-such-package"\n{body}')
+    (tmp_path / "untold.py").write_text(body)
+    known, unknown, untold = find_peers(tmp_path)
+    assert known.package() == f"numpy {np.__version__}"
+    assert (unknown.package(), untold.package()) == ("no-such-package", "")

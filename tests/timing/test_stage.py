@@ -73,7 +73,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> OnFake:
 
 
 def a_peer(bind: Callable[..., Callable[[], object]]) -> Candidate:
-    plug_in: Any = SimpleNamespace(name="a_peer", load=lambda: bind)
+    plug_in: Any = SimpleNamespace(name="a_peer", load=lambda: bind, package=lambda: "a 1.0")
     return Candidate(kind=Kind.PEER, name="a_peer", rows=3, cols=5, peer=plug_in)
 
 
@@ -211,7 +211,7 @@ def test_peers_get_matrices_and_the_stream(fake: OnFake) -> None:
     stage = Stage(X, ROTATED)
     np.testing.assert_array_equal(stage.run(a_peer(bind), X + 1), 2 * X + 2)
     timed = stage.load(a_peer(bind))
-    assert timed.sample().us > 0
+    assert timed.sample().us > 0 and timed.package == "a 1.0"
     np.testing.assert_array_equal(timed.outputs()[-1], 2 * X)
     assert set(streams) == {stage.rotation.stream.handle} and len(streams) == 1 + PAIRS
 

@@ -76,9 +76,9 @@ def test_named_program_that_does_not_run_is_not_replaced(
 
 
 def test_missing_programs_say_how_to_get_them() -> None:
-    with pytest.raises(MissingTool, match=r"no nvcc .*pip install 'kgen\[nvcc\]'.*KGEN_NVCC"):
+    with pytest.raises(MissingTool, match=r"no nvcc .*pip install '\.\[nvcc\]'.*KGEN_NVCC"):
         find_nvcc()
-    with pytest.raises(MissingTool, match=r"no nvdisasm .*pip install 'kgen\[nvcc\]'"):
+    with pytest.raises(MissingTool, match=r"no nvdisasm .*pip install '\.\[nvcc\]'"):
         find_disassembler()
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from kgen.errors import MissingTool, UsageError
+from kgen.text import install_hint
 
 GPU = "GPU"
 CONNECT_S = 10
@@ -47,7 +48,7 @@ def quiet_dask() -> Any:
     except ImportError as error:
         raise MissingTool(
             f"Dask.distributed is not installed (no module {error.name}): "
-            'pip install "kgen[cluster]"'
+            f"{install_hint('cluster')}"
         ) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     # Binaries travel with tasks: some megabytes are not a mistake.
