@@ -7,8 +7,8 @@ import os
 from kgen.errors import MissingTool
 
 # What is held at once, as measured: of every element the matrix, what kernels read and write, what
-# comes back and the reference; for every row whose input it is; and the row that is being judged.
-_ELEMENT_BYTES, _ROW_BYTES, _JUDGED_BYTES = 24, 48, 24
+# comes back and the reference; of every row its sums; and the row that is being judged.
+_ELEMENT_BYTES, _ROW_BYTES, _JUDGED_BYTES = 24, 32, 24
 
 
 def needed_bytes(rows: int, cols: int) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.sweep.crossover import Crossover, Stretch, crossovers, fastest_by_version
 from kgen.sweep.effects import Effect, effects
-from kgen.sweep.rows import is_tied, ranked
+from kgen.sweep.rows import has_cost, is_tied, ranked
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -132,12 +132,15 @@ def _copy_us(rows: Iterable[Measurement]) -> float | None:
 
 
 def _endings(rows: Iterable[Measurement]) -> list[Ending]:
-    """Count the outcomes of what competes, the most frequent first; right ones have no reason."""
+    """Count the outcomes of what competes, the most frequent first.
+
+    Right ones have no reason, unless they could not be compared.
+    """
     groups: dict[tuple[Outcome, str], list[tuple[str, str]]] = {}
     for row in rows:
         if row.kind is Kind.COPY:
             continue
-        reason = "" if row.outcome is Outcome.OK else row.reason.partition("\n")[0]
+        reason = "" if has_cost(row) else (row.reason or row.remark).partition("\n")[0]
         pattern = _NUMBER.sub("#", reason.replace(row.variant, "#"))
         groups.setdefault((row.outcome, pattern), []).append((reason, row.variant))
     endings = [

@@ -57,13 +57,14 @@ def contenders(rows: Iterable[Measurement]) -> list[Measurement]:
     right = [
         row
         for row in rows
-        if row.outcome is Outcome.OK and row.kind in (Kind.VARIANT, Kind.FILE) and _has_cost(row)
+        if row.outcome is Outcome.OK and row.kind in (Kind.VARIANT, Kind.FILE) and has_cost(row)
     ]
     timed = [row for row in right if row.median_us is not None]
     return timed or right
 
 
-def _has_cost(row: Measurement) -> bool:
+def has_cost(row: Measurement) -> bool:
+    """Tell whether a row was timed or modelled, so that it can be compared."""
     return row.median_us is not None or row.model_us is not None
 
 

@@ -96,8 +96,15 @@ def _verified(candidate: Candidate, row: Measurement, timeout_s: float) -> Measu
 
 
 def _counted(candidate: Candidate, row: Measurement) -> Measurement:
-    if row.outcome is not Outcome.OK or candidate.is_host or row.rows * row.cols > MAX_COUNTED:
+    if row.outcome is not Outcome.OK:
         return row
+    if candidate.is_host:
+        return replace(row, remark=f"{NOT_TIMED}, and only kernels are counted")
+    if row.rows * row.cols > MAX_COUNTED:
+        too_many = (
+            f"{row.rows * row.cols:,} elements are too many to count, {MAX_COUNTED:,} are not"
+        )
+        return replace(row, remark=f"{NOT_TIMED}, and {too_many}")
     assert isinstance(candidate.source, Source) and candidate.plan
     x = make(row.input_name, row.rows, row.cols, row.seed or 0)
     total = functools.reduce(operator.add, cpu.observe(candidate.source, candidate.plan, x).counts)

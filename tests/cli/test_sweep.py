@@ -61,6 +61,13 @@ def test_rows_are_in_order_whichever_was_measured_first(
     assert [row.variant for row in rows] == ["v5:threads=32", "v5:threads=64"]
 
 
+@pytest.mark.usefixtures("cxx")
+def test_why_nothing_can_be_compared(call: Call, db: Path) -> None:
+    ended = call(*"sweep --on cpu --rows 3 --cols 5 --variants cpu".split())
+    assert ended.code == 1
+    assert "1 ok: " in ended.err and "and only kernels are counted at 3 x 5" in ended.err
+
+
 def test_an_interrupt_before_the_first_row_is_no_failure(
     call: Call, db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
