@@ -181,7 +181,10 @@ def _read(path: Path, number: int, entry: Any) -> Winner:
         if not isinstance(ties, list) or not all(isinstance(name, str) for name in ties):
             raise ValueError(f"ties cannot be {json.dumps(ties)}")
         known = {name: _FIELDS[name].from_json(entry[name]) for name in _FIELDS if name != "ties"}
-        return Winner(**known, ties=tuple(ties))
+        winner = Winner(**known, ties=tuple(ties))
+        if winner.rows < 1 or winner.cols < 1:
+            raise ValueError(f"{winner.rows} x {winner.cols} has no elements")
+        return winner
     except (ValueError, OverflowError) as error:
         raise _unreadable(path, f"winner {number} cannot be read: {error}") from None
 

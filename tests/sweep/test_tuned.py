@@ -199,6 +199,14 @@ def test_a_damaged_winner_is_refused(tmp_path, field, value):
         read_table(path)
 
 
+@pytest.mark.parametrize("field", ["rows", "cols"])
+def test_a_winner_of_nothing_is_refused(tmp_path, field):
+    path = tmp_path / "tuned.json"
+    write_table(path, [replace(only(made("v5", 3)), **{field: 0})])
+    with pytest.raises(UsageError, match=r"winner 1 cannot be read: .* has no elements"):
+        read_table(path)
+
+
 def test_a_missing_table_says_how_to_make_one(tmp_path):
     with pytest.raises(UsageError, match=r"there is no .*none\.json; run `kgen sweep`"):
         read_table(tmp_path / "none.json")
