@@ -78,12 +78,19 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
     """Yield the rows of the table as dicts by column; there may be several tables with a head."""
     head: list[str] = []
     for line in text.splitlines():
-        # A line at a time: a lone quote in the program's own lines must not swallow the table.
-        fields = next(csv.reader([line])) if line.startswith('"') else []
+        fields = _fields(line) if line.startswith('"') else []
         if all(column in fields for column in _COLUMNS):
             head = fields
         elif head and len(fields) == len(head):
             yield dict(zip(head, fields, strict=True))
+
+
+def _fields(line: str) -> list[str]:
+    """Split one line: a lone quote in the program's own lines must not swallow the table."""
+    try:
+        return next(csv.reader([line]))
+    except csv.Error:  # of a line that the program printed, longer than any of ncu's
+        return []
 
 
 def _bare_name(kernel: str) -> str:

@@ -52,6 +52,7 @@ def test_table_is_found_among_other_lines() -> None:
         "\"a program's own line, with a lone quote",
         "==PROF== Profiling",
         '"too","few"',
+        '"' + "much" * 40_000,
         row(0, "softmax_v2", "dram__bytes_read.sum", "2,613,248", "byte"),
         row(1, "softmax_v3(const float *, float *, int, int)", LOADS, "16,384", "inst"),
     )
