@@ -12,6 +12,7 @@ from kgen.execute import Target, source_for
 from kgen.launch import Launch, LaunchPlan, ceil_div, plan, serial_additions
 from kgen.limits import WARP_SIZE
 from kgen.sources.source import Source
+from kgen.specs.rules import require_valid
 from kgen.store.measurement import Kind
 from kgen.timing.peers import Peer
 from kgen.toolchain import Binary, CompileOptions, compile_many
@@ -55,7 +56,10 @@ class Candidate:
 
 
 def of_targets(targets: Iterable[Target], rows: int, cols: int) -> list[Candidate]:
-    """Return a candidate for each target, with a reason where the shape does not suit it."""
+    """Return a candidate for each target, with a reason where the shape does not suit it.
+
+    Raises UsageError for templates that cannot be filled.
+    """
     return [_of_target(target, rows, cols) for target in targets]
 
 
@@ -63,10 +67,11 @@ def _of_target(target: Target, rows: int, cols: int) -> Candidate:
     kind = Kind.FILE if isinstance(target, Source) else Kind.VARIANT
     candidate = Candidate(kind=kind, name=name_of(target), rows=rows, cols=cols)
     try:
-        source = source_for(target, rows, cols)
-        launches = plan(source, rows, cols)
+        require_valid(target.spec if isinstance(target, Source) else target, rows, cols)
     except UsageError as refusal:
         return replace(candidate, reason=str(refusal))
+    source = source_for(target, rows, cols)
+    launches = plan(source, rows, cols)
     if not launches.launches:
         return replace(candidate, reason=f"a matrix of {rows} x {cols} has nothing to time")
     additions = serial_additions(source.spec, cols)

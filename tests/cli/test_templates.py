@@ -22,3 +22,14 @@ def test_a_folder_that_is_not_there(spawn: Callable[..., Any]) -> None:
     ended = spawn("--templates", "nowhere", "list")
     assert ended.code == 2
     assert ended.err.startswith("kgen: there is no folder of templates ")
+
+
+def test_templates_that_cannot_be_filled_are_no_candidates_fault(
+    spawn: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "mine" / "topology").mkdir(parents=True)
+    (tmp_path / "mine" / "topology" / "two_level.j2").write_text("{{ nope }}")
+    options = "--templates mine bench v5 --on cpu --rows 3 --cols 5 --db x.sqlite".split()
+    ended = spawn(*options, CXX=None)
+    assert ended.code == 2 and ended.err.endswith("cannot be filled: 'nope' is undefined\n")
+    assert "Traceback" not in ended.err
