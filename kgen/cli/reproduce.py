@@ -63,8 +63,8 @@ def reproduced(
 
     The rounds of a shape may take `seconds`; what was measured is kept in the database at `db`.
 
-    Raises UsageError for an unknown choice, MissingTool without a GPU (`on` is gpu) or, with
-    `profile`, without Nsight Compute.
+    Raises UsageError for an unknown choice, MissingTool without a GPU (`on` is gpu) or a
+    C++ compiler (cpu) or, with `profile`, without Nsight Compute.
     """
     from kgen.execute import PLACES
     from kgen.studies.run import reproduce as run
@@ -75,6 +75,9 @@ def reproduced(
         raise UsageError(f"--profile with --on {on}: only kernels on a GPU are profiled")
     studies, states = _studies(study), _l2_states(l2)
     if on == "cpu":
+        from kgen.cpu import find_cxx
+
+        find_cxx()  # without which nothing at all can be said
         return run(None, studies, states, tell=_tell)
     from kgen.gpu import device_info
     from kgen.store.database import open_store

@@ -53,7 +53,7 @@ def test_on_the_cpu_counts_are_judged_and_times_are_not(
     assert [statement.number for statement in result.statements] == [6, 8]
 
 
-def test_json_is_all_that_is_printed(call: Call) -> None:
+def test_json_is_all_that_is_printed(call: Call, cxx: None) -> None:
     found = call("reproduce", "--on", "cpu", "--study", "k", "--json").json
     assert found["statements"][0]["verdicts"] == {"warm": "not measured", "cold": "not measured"}
     assert found["tables"][0]["cells"][0]["figure"] == [232.26]
@@ -160,3 +160,9 @@ def test_without_a_gpu_it_says_what_is_missing(call: Call, monkeypatch: pytest.M
     monkeypatch.setattr("kgen.gpu.device_info", missing)
     ended = call("reproduce", "--study", "k")
     assert (ended.code, ended.err) == (3, "kgen: no GPU found\n")
+
+
+def test_without_a_compiler_nothing_is_counted(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "/nonexistent/c++")
+    ended = call("reproduce", "--on", "cpu")
+    assert ended.code == 3 and ended.err.startswith("kgen: CXX names") and not ended.out
