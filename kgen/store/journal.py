@@ -63,19 +63,29 @@ class Journal:
                 connection.execute(f"DELETE FROM {table} WHERE {_WHERE}", _key(row))
 
     def unfinished(self) -> list[Unfinished]:
-        """Return what runs left pending whose process is gone, oldest first."""
+        """Return what runs left pending whose process is gone, oldest first.
+
+        What this kgen cannot read, since another wrote it, is left for that one.
+        """
         with telling(self._store.path), self._store.transaction() as connection:
             found = connection.execute(
                 "SELECT process, host, measurement FROM pending ORDER BY rowid"
             ).fetchall()
             texts = [text for process, host, text in found if not _is_running(process, host)]
-            return [self._unfinished(json.loads(text)) for text in texts]
+            return [self._with_samples(row) for row in map(_read, texts) if row]
 
-    def _unfinished(self, values: Mapping[str, object]) -> Unfinished:
-        row = unflatten({name: COLUMNS[name].decode(value) for name, value in values.items()})
+    def _with_samples(self, row: Measurement) -> Unfinished:
         with self._store.transaction() as connection:
             sql = f"SELECT us FROM samples WHERE {_WHERE} ORDER BY round"
             return Unfinished(row, tuple(us for (us,) in connection.execute(sql, _key(row))))
+
+
+def _read(text: str) -> Measurement | None:
+    try:
+        values = dict(json.loads(text))
+        return unflatten({name: COLUMNS[name].decode(value) for name, value in values.items()})
+    except (TypeError, ValueError, KeyError):
+        return None
 
 
 def _key(row: Measurement) -> tuple[str, str, int, int, str]:

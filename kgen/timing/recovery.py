@@ -13,20 +13,30 @@ from kgen.timing.summary import Sensed, summarized
 
 
 def finish_killed_runs(journal: Journal) -> None:
-    """Add a row for everything that a run had in flight whose process is gone."""
+    """Add a row for everything that a run had in flight whose process is gone.
+
+    Rows with a protocol that only another kgen knows are left for that one.
+    """
     shapes = defaultdict(list)
     for left in journal.unfinished():
         row = left.row
         shapes[row.provenance.run, row.rows, row.cols, row.l2].append(left)
     for group in shapes.values():
-        for row in _finished(group):
-            journal.finish(row)
+        if protocol := _protocol(group[0].row):
+            for row in _finished(group, protocol):
+                journal.finish(row)
 
 
-def _finished(group: Sequence[Unfinished]) -> list[Measurement]:
+def _protocol(row: Measurement) -> Protocol | None:
+    try:
+        return Protocol.from_json(row.protocol)
+    except (TypeError, ValueError, KeyError):
+        return None
+
+
+def _finished(group: Sequence[Unfinished], protocol: Protocol) -> list[Measurement]:
     """Return the rows of a run's shape, each with the rounds that it had."""
     rows = [left.row for left in group]
-    protocol = Protocol.from_json(rows[0].protocol)
     samples = {left.row.variant: left.samples_us for left in group}
     summaries = summarized(rows, samples, rows[0].variant, protocol, {}, Sensed())
     return [_told(replace(row, is_complete=False)) for row in summaries]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -98,6 +99,30 @@ def test_runs_are_told_apart_and_those_at_work_left_alone(
         "first": "first",
         "second": "second",
     }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "junk",
+        "[3]",
+        lambda values: values | {"a_column_of_tomorrow": 1},
+        lambda values: values | {"outcome": "splendid"},
+        lambda values: {name: value for name, value in values.items() if name != "rows"},
+        lambda values: values | {"protocol": ""},
+        lambda values: values | {"protocol": '{"l2": "tepid", "options": {}}'},
+    ],
+)
+def test_what_another_kgen_left_is_left_to_it(store: Store, dead: None, change: object) -> None:
+    begin(Journal(store), ROTATED, "a", "b")
+    with store.transaction() as connection:
+        (text,) = connection.execute("SELECT measurement FROM pending").fetchone()
+        text = json.dumps(change(json.loads(text))) if callable(change) else change
+        connection.execute("UPDATE pending SET measurement = ?", (text,))
+    finish_killed_runs(Journal(store))
+    with store.transaction() as connection:
+        assert connection.execute("SELECT count(*) FROM pending").fetchone() == (2,)
+    assert store.select() == []
 
 
 class Dying(Journal):
