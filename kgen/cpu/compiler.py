@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from kgen.errors import CompileFailed, MissingTool
+from kgen.hindered import require_unhindered
 from kgen.sources.source import Source
 
 RUNTIME_DIR = Path(__file__).parent / "runtime"
@@ -115,7 +116,10 @@ def observing_flags(cxx: Path) -> tuple[str, ...]:
 
 
 def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
-    """Run the compiler in `folder`; return its messages when it fails, else an empty string."""
+    """Run the compiler in `folder`; return its messages when it fails, else an empty string.
+
+    Raises MissingTool when it lacks memory or space, or is killed.
+    """
     environment = {**os.environ, "LC_ALL": "C"}
     process = subprocess.run(
         [cxx, *arguments],
@@ -125,9 +129,10 @@ def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
         encoding="utf-8",
         errors="replace",
     )
-    if "No space left on device" in process.stderr:
-        raise MissingTool(f"no space is left in {folder}: free some, or set KGEN_CACHE_DIR")
-    return (process.stderr or "no message") if process.returncode else ""
+    if not process.returncode:
+        return ""
+    require_unhindered(cxx.name, process.returncode, process.stderr)
+    return process.stderr or "no message"
 
 
 def compile_failed(source: Source, cxx: Path, messages: str) -> CompileFailed:

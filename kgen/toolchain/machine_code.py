@@ -52,6 +52,19 @@ def stands_alone(image: bytes) -> bool:
     )
 
 
+def is_whole(image: bytes) -> bool:
+    """Return whether a cubin has its end, which a full disk costs it without a word of nvcc's.
+
+    Of what is no ELF file nothing is known.
+    """
+    if not image.startswith(b"\x7fELF"):
+        return bool(image)
+    if len(image) < _HEADER.size:
+        return False
+    *_, table, _, _, _, _, size, count, _ = _HEADER.unpack_from(image)
+    return bool(table + size * count <= len(image))
+
+
 def sections(image: bytes) -> dict[str, bytes]:
     """Return the contents of a cubin's sections by name; those without bytes are empty."""
     *_, table, _, _, _, _, size, count, names_at = _HEADER.unpack_from(image)

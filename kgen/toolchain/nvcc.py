@@ -14,9 +14,11 @@ from pathlib import Path
 from kgen.cachedir import cache_dir
 from kgen.errors import CompileFailed, MissingTool, UsageError
 from kgen.files import write_atomically
+from kgen.hindered import require_unhindered
 from kgen.toolchain.binary import Binary, KernelResources
 from kgen.toolchain.cache import Entry, digest, digest_of_files
 from kgen.toolchain.find import Tool, ask, find_nvcc
+from kgen.toolchain.machine_code import is_whole
 from kgen.toolchain.options import CompileOptions
 from kgen.toolchain.ptxas import parse_resources, warnings_of
 from kgen.toolchain.source import Compilable
@@ -142,7 +144,8 @@ def make_folder(folder: Path) -> None:
 def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) -> Product:
     """Compile a file with nvcc for at most `limit_s` seconds; messages call it by `name`.
 
-    Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler.
+    Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler, or
+    too little memory or space.
     """
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".nvcc.") as scratch:
         cubin, depends = Path(scratch, "cubin"), Path(scratch, "depends")
@@ -188,17 +191,21 @@ def _check_ending(code: int, output: str, name: str) -> None:
             "name one in NVCC_CCBIN"
         )
     if code != 0:
+        require_unhindered("nvcc", code, output)
         raise CompileFailed(f"nvcc rejected {name}:\n{warnings_of(output)}")
 
 
 def _read_product(cubin: Path, name: str, output: str) -> bytes:
     try:
-        return cubin.read_bytes()
+        image = cubin.read_bytes()
     except FileNotFoundError:
         raise CompileFailed(
             f"nvcc wrote no cubin for {name}, see NVCC_PREPEND_FLAGS and "
             f"NVCC_APPEND_FLAGS:\n{output}"
         ) from None
+    if not is_whole(image):
+        raise MissingTool(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
+    return image
 
 
 def _headers(depends: Path, file: Path) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 import kgen
 from kgen.sources.source import Source
 from kgen.toolchain import compile_cubin, machine_code_digest
-from kgen.toolchain.machine_code import sections, stands_alone
+from kgen.toolchain.machine_code import is_whole, sections, stands_alone
 
 MakeSource = Callable[..., Source]
 
@@ -83,3 +83,10 @@ def test_code_that_refers_to_the_module_is_like_itself_alone(
 def test_unknown_kernel(nvcc: None) -> None:
     with pytest.raises(KeyError, match="absent"):
         machine_code_digest(kgen.compile("v1"), "absent")
+
+
+def test_what_a_full_disk_left_of_a_cubin_is_not_whole(nvcc: None) -> None:
+    image = kgen.compile("v5", "sm_90").image
+    assert is_whole(image)
+    for kept in (0, 20, 64, 4096, len(image) - 300):
+        assert not is_whole(image[:kept])
