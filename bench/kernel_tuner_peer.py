@@ -15,6 +15,7 @@ import re
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from kgen.specs.choices import RowMap
 from kgen.specs.rules import problems, problems_for
 from kgen.specs.spec import Spec
 from kgen.specs.variants import parse, spelling
+from kgen.timing.provenance import this_run
 from kgen.toolchain import CompileOptions
 
 KERNEL = "softmax"  # Kernel Tuner wants one name for the kernel of all points
@@ -113,7 +115,6 @@ def with_kgen(space: Space) -> tuple[dict[str, Any], dict[str, float]]:
     """Tune with kgen; return also the median microseconds of every variant."""
     from kgen.timing.bench import measure_shape
     from kgen.timing.protocol import Protocol
-    from kgen.timing.provenance import this_run
 
     start = time.perf_counter()
     rows = measure_shape(list(space.specs()), space.rows, space.cols, Protocol(), this_run())
@@ -141,9 +142,8 @@ def main() -> None:
         told["kgen_us"] = medians.get(told["winner"])
         print(tool, *(f"{key}={value}" for key, value in told.items()))
     if options.json:
-        write_atomically(
-            options.json, json.dumps({"space": space._asdict()} | found, indent=1) + "\n"
-        )
+        content = {"machine": asdict(this_run()), "space": space._asdict()} | found
+        write_atomically(options.json, json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":
