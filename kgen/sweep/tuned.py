@@ -195,18 +195,6 @@ def _unreadable(path: Path, why: str) -> UsageError:
     )
 
 
-def lookup(
-    table: Iterable[Winner],
-    device: str,
-    rows: int,
-    cols: int,
-    templates: str,
-    dtype: str = "float32",
-) -> str:
-    """Return the variant to use for a shape on a device; raises what `find` raises."""
-    return find(table, device, rows, cols, templates, dtype).variant
-
-
 def find(
     table: Iterable[Winner],
     device: str,

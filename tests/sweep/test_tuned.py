@@ -8,7 +8,6 @@ from kgen.errors import CheckFailed, UsageError
 from kgen.store.measurement import Kind, Outcome
 from kgen.sweep.tuned import (
     find,
-    lookup,
     merge,
     read_table,
     shape_class,
@@ -122,17 +121,17 @@ MEASURED = [
     ],
 )
 def test_a_shape_has_the_nearest_winner_of_its_class(rows, cols, variant):
-    assert lookup(table(*MEASURED), H200, rows, cols, NOW) == variant
+    assert find(table(*MEASURED), H200, rows, cols, NOW).variant == variant
 
 
 def test_a_winner_that_cannot_hold_the_row_is_passed_over():
     found = table(made("v7:items=4", 2), made("v6", 3, cols=7000))
-    assert lookup(found, H200, 1024, 4098, NOW) == "v7:items=4"
-    assert lookup(found, H200, 1024, 5000, NOW) == "v6"
+    assert find(found, H200, 1024, 4098, NOW).variant == "v7:items=4"
+    assert find(found, H200, 1024, 5000, NOW).variant == "v6"
     with pytest.raises(
         UsageError, match=r"can run on 1024 x 5000 \(v7:items=4: .*items.*kgen sweep"
     ):
-        lookup(found[:1], H200, 1024, 5000, NOW)
+        find(found[:1], H200, 1024, 5000, NOW)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +154,7 @@ def test_a_winner_that_cannot_hold_the_row_is_passed_over():
 def test_foreign_and_stale_keys_are_refused_with_what_to_do(arguments, error, words):
     found = table(made("v5", 3), made("v9", 3, cols=257))
     with pytest.raises(error, match=words + ".*run `kgen sweep` on this GPU"):
-        lookup(found, *arguments)
+        find(found, *arguments)
 
 
 def test_new_templates_do_not_hide_behind_old_ones():
@@ -165,9 +164,9 @@ def test_new_templates_do_not_hide_behind_old_ones():
 
 def test_an_empty_matrix_and_an_empty_table_have_no_winner():
     with pytest.raises(UsageError, match="0 x 4096 has no elements"):
-        lookup(table(made("v5", 3)), H200, 0, 4096, NOW)
+        find(table(made("v5", 3)), H200, 0, 4096, NOW)
     with pytest.raises(UsageError, match="no device 'NVIDIA H200', but nothing"):
-        lookup([], H200, 1, 4096, NOW)
+        find([], H200, 1, 4096, NOW)
 
 
 @pytest.mark.parametrize(
