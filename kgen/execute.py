@@ -26,6 +26,12 @@ Target = Spec | Source
 PLACES = ("cpu", "gpu")
 
 
+def require_place(on: str) -> None:
+    """Raise UsageError for a place where no kernels run."""
+    if on not in PLACES:
+        raise UsageError(f"on={on!r}: kernels run on {' or '.join(PLACES)}")
+
+
 def find_target(text: str) -> Target:
     """Return what a user named: the spec of a variant, or the source in a `.cu` file.
 
@@ -66,6 +72,7 @@ def run(
     Raises UsageError for an unsuitable array or shape, KernelFault when the kernel breaks CUDA's
     rules, MissingTool when a compiler or device is not on this machine.
     """
+    require_place(on)
     matrix = as_matrix(x)
     source = source_for(target, *matrix.shape)
     launches = plan(source, *matrix.shape)
@@ -74,7 +81,7 @@ def run(
         from kgen.toolchain import CompileOptions
 
         y = gpu.run(source, launches, matrix, options or CompileOptions())
-    elif on == "cpu":
+    else:
         from kgen import cpu
 
         y = cpu.run(
@@ -86,8 +93,6 @@ def run(
             x_offset=offsets[0],
             y_offset=offsets[1],
         )
-    else:
-        raise UsageError(f"on={on!r}: kernels run on {' or '.join(PLACES)}")
     return y.reshape(x.shape)
 
 

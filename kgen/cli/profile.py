@@ -42,12 +42,11 @@ def profile(
     json: Json = False,
 ) -> None:
     """Profile variants with Nsight Compute, side by side; --on cpu tells what can be counted."""
-    from kgen.execute import PLACES
+    from kgen.execute import require_place
     from kgen.profile import Job
     from kgen.profile.ncu import CACHES
 
-    if on not in PLACES:
-        raise UsageError(f"--on {on}: kernels are profiled on {' or '.join(PLACES)}")
+    require_place(on)
     if cache not in CACHES:
         raise UsageError(f"--cache {cache}: caches are {' or '.join(CACHES)}")
     jobs = [Job(variant, rows, cols) for variant in variants or ()]

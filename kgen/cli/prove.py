@@ -151,11 +151,10 @@ def check(
     """Verify variants against float64: all named ones by default, at boundary sizes."""
     from kgen.evidence.check import SCHEDULES
     from kgen.evidence.inputs import ALL_INPUTS
-    from kgen.execute import PLACES, find_target
+    from kgen.execute import find_target, require_place
     from kgen.specs.versions import VERSIONS
 
-    if on not in PLACES:
-        raise UsageError(f"--on {on}: kernels run on {' or '.join(PLACES)}")
+    require_place(on)
     if (rows is None) != (cols is None):
         raise UsageError("a shape needs both --rows and --cols")
     shapes = None if rows is None or cols is None else [(rows, cols)]

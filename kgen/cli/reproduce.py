@@ -66,11 +66,10 @@ def reproduced(
     Raises UsageError for an unknown choice, MissingTool without a GPU (`on` is gpu) or a
     C++ compiler (cpu) or, with `profile`, without Nsight Compute.
     """
-    from kgen.execute import PLACES
+    from kgen.execute import require_place
     from kgen.studies.run import reproduce as run
 
-    if on not in PLACES:
-        raise UsageError(f"--on {on}: the studies are reproduced on {' or '.join(PLACES)}")
+    require_place(on)
     if profile and on != "gpu":
         raise UsageError(f"--profile with --on {on}: only kernels on a GPU are profiled")
     studies, states = _studies(study), _l2_states(l2)
@@ -104,12 +103,9 @@ def _studies(study: str) -> frozenset[Study]:
 
 def _l2_states(l2: str) -> tuple[str, ...]:
     from kgen.studies.times import L2_STATES
+    from kgen.timing.protocol import find_l2
 
-    if l2 == "both":
-        return L2_STATES
-    if l2 not in L2_STATES:
-        raise UsageError(f"--l2 {l2}: the L2 cache is {' or '.join(L2_STATES)}, or both in turn")
-    return (l2,)
+    return L2_STATES if l2 == "both" else (find_l2(l2),)
 
 
 def _timing(store: Store, seconds: float | None) -> MeasureShape:

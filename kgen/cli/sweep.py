@@ -161,15 +161,14 @@ def _how(
     trials: int,
     elsewhere: bool,
 ) -> How:
-    from kgen.execute import PLACES
+    from kgen.execute import require_place
     from kgen.store.measurement import Provenance
     from kgen.sweep.halving import find_search
     from kgen.sweep.run import How
     from kgen.timing.protocol import find_protocol
     from kgen.timing.provenance import checkout_commit, this_run
 
-    if on not in PLACES:
-        raise UsageError(f"--on {on}: kernels run on {' or '.join(PLACES)}")
+    require_place(on)
     found, how_to_search = find_protocol(protocol, l2, budget_s=seconds), find_search(search)
     nowhere = Provenance(run="", measured_at="", device="", commit=checkout_commit())
     return How(

@@ -55,12 +55,11 @@ def _keep(db: Path | None, out: Path, l2: str, json: bool) -> None:
     from kgen.store.database import open_store
     from kgen.store.measurement import Kind, Outcome
     from kgen.sweep.tuned import AGAIN, merge, read_table, winners, write_table
-    from kgen.timing.protocol import L2
+    from kgen.timing.protocol import find_l2
 
-    if l2 not in list(L2):
-        raise UsageError(f"--l2 {l2}: the L2 cache is {' or '.join(L2)}")
+    state = find_l2(l2)
     with open_store(db, read_only=True) as store:
-        rows = store.select(kind=Kind.VARIANT, outcome=Outcome.OK, l2=l2)
+        rows = store.select(kind=Kind.VARIANT, outcome=Outcome.OK, l2=state)
         place = store.path
     found = winners(rows)
     if not found:

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from kgen.store.measurement import Measurement, Outcome
 from kgen.studies.verdicts import NotMeasured
+from kgen.timing.protocol import L2
 from kgen.timing.statistics import Ratio, paired_ratio
 
-L2_STATES = ("warm", "cold")
+L2_STATES = (L2.WARM, L2.COLD)
 
 
 class Times:

@@ -108,6 +108,13 @@ REPORT = Protocol(
 PROTOCOLS = {protocol.name: protocol for protocol in (ROTATED, REPORT)}
 
 
+def find_l2(name: str) -> L2:
+    """Return a state of the L2 cache by name. Raises UsageError for an unknown one."""
+    if name not in list(L2):
+        raise UsageError(f"--l2 {name}: the L2 cache is {' or '.join(L2)}")
+    return L2(name)
+
+
 def find_protocol(name: str, l2: str | None = None, **settings: object) -> Protocol:
     """Return a protocol by name with some settings changed; those that are None stay.
 
@@ -115,11 +122,9 @@ def find_protocol(name: str, l2: str | None = None, **settings: object) -> Proto
     """
     if name not in PROTOCOLS:
         raise UsageError(f"there is no protocol {name!r}{did_you_mean(name, PROTOCOLS)}")
-    if l2 is not None and l2 not in list(L2):
-        raise UsageError(f"--l2 {l2}: the L2 cache is {' or '.join(L2)}")
     changes = {key: value for key, value in settings.items() if value is not None}
-    if l2:
-        changes["l2"] = L2(l2)
+    if l2 is not None:
+        changes["l2"] = find_l2(l2)
     protocol = replace(PROTOCOLS[name], **changes)  # type: ignore[arg-type]
     make(protocol.input_name, 0, 0)  # of which every candidate's row would tell
     return protocol

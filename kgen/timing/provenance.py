@@ -11,8 +11,7 @@ from pathlib import Path
 
 from kgen import __version__
 from kgen.cpu.compiler import describe_cxx, find_cxx
-from kgen.errors import UsageError
-from kgen.execute import PLACES
+from kgen.execute import require_place
 from kgen.gpu import device_info
 from kgen.gpu.nvml import device_uuid
 from kgen.sources.render import template_hash
@@ -26,8 +25,7 @@ def this_run(on: str = "gpu", commit: str | None = None) -> Provenance:
     Raises MissingTool without a GPU or nvcc, or on the CPU without a C++ compiler; UsageError for
     another place.
     """
-    if on not in PLACES:
-        raise UsageError(f"on={on!r}: kernels run on {' or '.join(PLACES)}")
+    require_place(on)
     now = datetime.now(UTC)
     device = _gpu() if on == "gpu" else _cpu()
     return Provenance(

@@ -50,7 +50,7 @@ USAGE_ERRORS = {
     "run v5 --rows -1": "cannot have -1 rows and 257 columns",
     "run v5 --seed -1": "no input of 4 x 257 with seed -1: ",
     "run v5 --on banana": "'banana': kernels run on cpu or gpu",
-    "check v5 --on banana": "--on banana: kernels run on cpu or gpu",
+    "check v5 --on banana": "'banana': kernels run on cpu or gpu",
     "bench v5 --on banana": "'banana': kernels run on cpu or gpu",
     "bench v5 --protocol raport": "there is no protocol 'raport'; did you mean 'report'",
     "bench v5 --l2 hot": "--l2 hot: the L2 cache is cold or warm",

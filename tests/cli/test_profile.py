@@ -108,7 +108,7 @@ def test_on_the_cpu_the_compiler_tells_registers(call: Call) -> None:
     ("arguments", "words"),
     [
         ((), "name variants or .cu files"),
-        (("v2", "--on", "tpu"), "--on tpu: kernels are profiled on cpu or gpu"),
+        (("v2", "--on", "tpu"), "'tpu': kernels run on cpu or gpu"),
         (("--csv-file", "none.csv"), "none.csv cannot be read"),
         (("v2", "--on", "cpu", "--rows", "0"), "0 x 4096 has no elements"),
         (("cpu", "--on", "cpu"), "cpu runs on the host"),
