@@ -17,7 +17,7 @@ from kgen.cli.progress import SweepProgress
 from kgen.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:
-    from kgen.store.measurement import Measurement
+    from kgen.store.measurement import Measurement, Provenance
     from kgen.sweep.jobs import Job
     from kgen.sweep.plan import Plan
     from kgen.sweep.run import How
@@ -66,13 +66,25 @@ def sweep(
     The same command continues a sweep that was interrupted. With --on cpu the candidates are
     verified, counted, and ranked by a cost model.
     """
+    from kgen.execute import require_place
+    from kgen.sweep.halving import find_search
     from kgen.sweep.plan import plan
+    from kgen.sweep.run import How
+    from kgen.timing.protocol import find_protocol
 
     spaces = _spaces(study, rows, cols, variants, axis, where, all_)
     planned = plan(*spaces)
-    # Planning needs no GPU, and workers tell of theirs.
-    elsewhere = dry_run or bool(scheduler or local_workers)
-    how = _how(on, protocol, l2, seconds, search, no_prune, timeout, trials, elsewhere)
+    require_place(on)
+    how = How(
+        on=on,
+        protocol=find_protocol(protocol, l2, budget_s=seconds),
+        search=find_search(search),
+        keep_all=no_prune,
+        prepare_s=timeout,
+        trials=trials,
+        # Last: it asks the GPU, and mistakes are told without one.
+        provenance=_provenance(on, dry_run or bool(scheduler or local_workers)),
+    )
     if dry_run:
         _print_plan(planned, how, json)
         return
@@ -150,36 +162,14 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
-def _how(
-    on: str,
-    protocol: str,
-    l2: str | None,
-    seconds: float | None,
-    search: str,
-    no_prune: bool,
-    timeout: float,
-    trials: int,
-    elsewhere: bool,
-) -> How:
-    from kgen.execute import require_place
+def _provenance(on: str, is_elsewhere: bool) -> Provenance:
+    """Describe this machine's run; planning needs no GPU, and workers tell of theirs."""
     from kgen.store.measurement import Provenance
-    from kgen.sweep.halving import find_search
-    from kgen.sweep.run import How
-    from kgen.timing.protocol import find_protocol
     from kgen.timing.provenance import checkout_commit, this_run
 
-    require_place(on)
-    found, how_to_search = find_protocol(protocol, l2, budget_s=seconds), find_search(search)
-    nowhere = Provenance(run="", measured_at="", device="", commit=checkout_commit())
-    return How(
-        on=on,
-        protocol=found,
-        provenance=nowhere if elsewhere else this_run(on),
-        search=how_to_search,
-        keep_all=no_prune,
-        prepare_s=timeout,
-        trials=trials,
-    )
+    if not is_elsewhere:
+        return this_run(on)
+    return Provenance(run="", measured_at="", device="", commit=checkout_commit())
 
 
 def _print_plan(planned: Plan, how: How, json: bool) -> None:
