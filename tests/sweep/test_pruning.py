@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 import kgen
-from kgen.errors import MissingTool, UsageError
+from kgen.errors import CompileFailed, MissingTool, UsageError
 from kgen.launch import Launch, LaunchPlan
 from kgen.launch import plan as plan_of
-from kgen.sweep.pruning import static_problems
+from kgen.store.measurement import Kind, Provenance
+from kgen.sweep.pruning import prune, static_problems
+from kgen.timing.candidates import Candidate
+from kgen.timing.protocol import Protocol
 from kgen.toolchain import Binary, CompileOptions, KernelResources
 
 
@@ -90,3 +93,31 @@ def test_compiled_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     tight = kgen.compile(unbounded, options=CompileOptions(maxrregcount=24))
     (problem,) = static_problems(tight, launches)
     assert problem.startswith(f"{source.stem} spills ")
+
+
+def candidate(name: str, code: str = "", block: int = 256, **takes: Any) -> Candidate:
+    """Make a candidate whose machine code is `code`."""
+    made = dataclasses.replace(binary(**takes), log=code or name)
+    return Candidate(
+        kind=Kind.VARIANT, name=name, rows=4, cols=1000, binary=made, plan=plan(block=block)
+    )
+
+
+def test_what_needs_no_time_is_left_out_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgen.sweep.pruning.machine_code_digest", lambda made, kernel: made.log)
+    given = [
+        candidate("first", code="a"),
+        candidate("twin", code="a"),
+        candidate("launched otherwise", code="a", block=128),
+        candidate("spills", spill_load_bytes=8),
+        candidate("other"),
+        dataclasses.replace(candidate("rejected"), binary=CompileFailed("no")),
+        dataclasses.replace(candidate("not compiled"), binary=None),
+    ]
+    worth, pruned = prune(given, Protocol(), Provenance(run="", measured_at="", device=""))
+    names = ["first", "launched otherwise", "other", "rejected", "not compiled"]
+    assert [one.name for one in worth] == names
+    assert {row.variant: (str(row.outcome), row.reason) for row in pruned} == {
+        "twin": ("pruned", "the same machine code and launch as first"),
+        "spills": ("pruned", "k spills 8 bytes a thread"),
+    }
