@@ -1,16 +1,13 @@
-"""Where templates are: kgen's, and a folder of the user's that is looked through before them."""
+"""Where templates are: kgen's, and a folder of the user's that may be laid over them."""
 
 from __future__ import annotations
 
 import functools
-import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import kgen
 from kgen.errors import UsageError
-
-# The environment carries the folder into every process that kgen starts.
-VARIABLE = "KGEN_TEMPLATES"
 
 
 @functools.cache
@@ -21,24 +18,26 @@ def template_dir() -> Path:
     return inside if inside.is_dir() else package.parent / "templates"
 
 
-def user_template_dir() -> Path | None:
-    """Return the folder of the user's templates that $KGEN_TEMPLATES names, if it names one.
+@dataclass(frozen=True, order=True)
+class Overlay:
+    """kgen's templates, and over them those of a user's `folder`, if there is one.
 
-    Raises UsageError when there is no such folder.
+    A spec carries it, so it goes wherever the spec goes, into other processes too.
     """
-    named = os.environ.get(VARIABLE)
-    if not named:
-        return None
-    folder = Path(named).resolve()
+
+    folder: Path | None = None
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of templates, kgen's first."""
+        return tuple(filter(None, (template_dir(), self.folder)))
+
+
+OURS = Overlay()
+
+
+def overlay(folder: Path) -> Overlay:
+    """Return kgen's templates with a folder over them. Raises UsageError when there is none."""
     if not folder.is_dir():
-        raise UsageError(f"there is no folder of templates {named}; see --templates")
-    return folder
-
-
-def use_templates(folder: Path) -> None:
-    """Look for templates in a folder first, in this process and in those that it starts.
-
-    Raises UsageError when there is no such folder.
-    """
-    os.environ[VARIABLE] = str(folder.resolve())
-    user_template_dir()
+        raise UsageError(f"there is no folder of templates {folder}; see --templates")
+    return Overlay(folder.resolve())

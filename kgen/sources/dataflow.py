@@ -1,46 +1,34 @@
-"""How data flows through the scans of a row: what each reads, keeps and takes as arguments.
+"""How data flows through the passes of a row: what each reads and keeps, who shares what.
 
-The templates ask these facts instead of working them out, so that a scan's parameters and the
-arguments it is called with cannot drift apart.
+Templates ask these facts instead of working them out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kgen.limits import WARP_SIZE
 from kgen.sources.kernels import Kernel, kernels
-from kgen.specs.choices import Cache, Exp, Merge, RowMap, Topology, Trip, Unaligned
+from kgen.specs.formula import Formula
 from kgen.specs.spec import Spec
 
 
 @dataclass(frozen=True)
-class Param:
-    """One parameter of a generated function, and the argument that the kernel passes for it."""
+class Walk:
+    """One walk over a thread's share of a row: the array it reads, the one it stores to, and how.
 
-    declaration: str
-    argument: str
-
-
-@dataclass(frozen=True)
-class Scan:
-    """One walk over a row.
-
-    `source` is the array it reads (`x`, `y` or `values`), `keeps` the array that it stores each
-    element to (`x_cache`, `y` or none), `vectorised` whether it uses vector accesses.
+    `count` is the number of elements where the array is a thread's own (slots), '' elsewhere.
     """
 
     source: str
-    keeps: str | None
-    vectorised: bool
-    params: tuple[Param, ...]
+    to: str = ""
+    vectorised: bool = False
+    count: str = ""
 
-    def declare(self, *more: Param) -> str:
-        """The parameter list of the scan's function."""
-        return ", ".join(p.declaration for p in (*self.params, *more))
-
-    def call(self, function: str, *more: str, first: tuple[str, ...] = ()) -> str:
-        """The call of the scan's function with the kernel's arguments."""
-        return f"{function}({', '.join((*first, *(p.argument for p in self.params), *more))})"
+    @property
+    def in_slots(self) -> bool:
+        """Whether the elements are a thread's own."""
+        return bool(self.count)
 
 
 class Dataflow:
@@ -49,15 +37,18 @@ class Dataflow:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.kernels = kernels(spec)
-        self.is_paired = spec.merge is Merge.PAIRED
-        self.is_runtime_trip = spec.trip is Trip.RUNTIME
-        self.reduces = spec.topology is not Topology.NONE
-        # A thread's slots live in `values`; tile by tile the array is a tile's and short-lived.
-        self.uses_slots = spec.in_registers or spec.is_tiled
-        self.uses_state = spec.is_online or self.is_paired
-        # Pairs of thread-local maximum and sum, each found in a pass of its thread_state.
-        self.is_local_pair = self.is_paired and not spec.is_online
-        self.vectorises = spec.vec_size > 1
+        self.reduces = spec.row_threads > 1
+        self.uses_state = spec.is_online or spec.merge.is_paired
+        # A block of several rows, each of several warps: who has no row goes along to the barriers.
+        partial = WARP_SIZE < spec.row_threads < spec.threads_per_block
+        self.has_idle_groups = partial and not spec.is_host
+        self.may_leave = spec.rows_per_block > 1 and not partial
+        # Maximum and sum are reduced by one kernel, apart, and so use shared memory in turn.
+        self.reductions_share = (
+            not spec.merge.is_paired and not spec.row_split.kernel_per_phase and self.reduces
+        )
+
+    # --- Threads ---
 
     @property
     def function(self) -> str:
@@ -65,213 +56,273 @@ class Dataflow:
         return "static inline" if self.spec.is_host else "__device__ __forceinline__"
 
     @property
-    def thread(self) -> str:
-        """The expression for a thread's index among the threads of its row."""
-        if self.spec.row_map is RowMap.WARP:
-            return "lane_id()"
-        return "0" if self.spec.threads_per_row == 1 else "threadIdx.x"
-
-    @property
     def stride(self) -> str:
-        """The expression for the number of threads that share a row."""
-        if self.spec.row_map is RowMap.WARP:
-            return "WARP_SIZE"
-        return "1" if self.spec.threads_per_row == 1 else "THREADS_PER_BLOCK"
+        """The number of threads that share a row."""
+        threads = self.spec.row_threads
+        if threads == 1 and self.spec.is_host:
+            return "1"
+        if threads == self.spec.threads_per_block:
+            return "THREADS_PER_BLOCK" if threads > 1 else "1"
+        return {1: "1", WARP_SIZE: "WARP_SIZE"}.get(threads, "THREADS_PER_ROW")
 
     @property
-    def cols(self) -> str:
-        """The kernel's expression for the length of the row (or of the block's tile of it)."""
-        if self.spec.row_map is RowMap.GRID:
-            return "tile_cols"
-        return self.row_cols
-
-    @property
-    def row_cols(self) -> str:
-        """The kernel's expression for the length of the whole row."""
-        return "COLS" if self.spec.static_cols else "cols"
-
-    @property
-    def exp(self) -> str:
-        """The function that computes e^t."""
-        return "exp_as_exp2" if self.spec.exp is Exp.EXP2 else str(self.spec.exp)
+    def thread(self) -> str:
+        """A thread's index among the threads of its row."""
+        if self.stride == "1":
+            return "0"
+        whole = self.spec.row_threads == self.spec.threads_per_block
+        return "threadIdx.x" if whole else f"threadIdx.x % {self.stride}"
 
     @property
     def group(self) -> str:
-        """The vector type."""
-        return f"float{self.spec.vec_size}"
+        """The index of a thread's row among the rows that its block has at a time."""
+        return "threadIdx.x" if self.stride == "1" else f"threadIdx.x / {self.stride}"
+
+    @property
+    def first_row(self) -> str:
+        """The (first) row of a thread."""
+        if self.spec.rows_per_block == 1:
+            return "blockIdx.x"
+        rows = "THREADS_PER_BLOCK" if self.stride == "1" else "ROWS_PER_BLOCK"
+        return f"blockIdx.x * {rows} + {self.group}"
 
     @property
     def lanes(self) -> str:
-        """The members of the vector type."""
-        return "xyzw"[: self.spec.vec_size]
+        """The lanes of the warp that share a row."""
+        return "WHOLE_WARP" if self.spec.row_threads >= WARP_SIZE else "row_lanes()"
+
+    @property
+    def barrier(self) -> str:
+        """The barrier of the threads that share a row."""
+        if self.spec.row_threads > WARP_SIZE:
+            return "__syncthreads();"
+        whole = self.spec.row_threads == WARP_SIZE
+        return "__syncwarp();" if whole else "__syncwarp(row_lanes());"
+
+    @property
+    def warp(self) -> str:
+        """A warp's index among the warps of its row."""
+        row = " % WARPS_PER_ROW" if self.has_idle_groups else ""
+        return f"threadIdx.x / WARP_SIZE{row}"
+
+    @property
+    def warps(self) -> str:
+        """The number of warps that share a row."""
+        return "WARPS_PER_ROW" if self.has_idle_groups else "WARPS_PER_BLOCK"
+
+    @property
+    def warps_width(self) -> str:
+        """The power of two that covers the warps of a row."""
+        warps = max(self.spec.row_threads // WARP_SIZE, 1)
+        width = 1 << (warps - 1).bit_length()
+        return self.warps if width == warps else str(width)
+
+    @property
+    def first_warp(self) -> str:
+        """The index in the block of the first warp of a row, if it is not 0."""
+        return f"{self.group} * WARPS_PER_ROW" if self.has_idle_groups else ""
+
+    @property
+    def first_thread(self) -> str:
+        """The index in the block of the first thread of a row, if it is not 0."""
+        return f"{self.group} * {self.stride}" if self.spec.rows_per_block > 1 else ""
+
+    def from_thread(self, first: str = "") -> str:
+        """Return where a thread begins in an array, or behind its first elements."""
+        if self.thread == "0":
+            return first or "0"
+        return f"{first} + {self.thread}" if first else self.thread
+
+    def next(self, index: str) -> str:
+        """Return the step to a thread's next element."""
+        return f"++{index}" if self.stride == "1" else f"{index} += {self.stride}"
+
+    # --- Lengths ---
+
+    @property
+    def length(self) -> str:
+        """The length of a whole row."""
+        return "COLS" if self.spec.static_cols else "cols"
+
+    @property
+    def cols(self) -> str:
+        """The length of what a thread group walks: the row, the block's tile of it, or nothing."""
+        if self.spec.row_split.kernel_per_phase:
+            return "tile_cols"
+        return "row_cols" if self.has_idle_groups else self.length
+
+    # --- Elements ---
+
+    def input(self, element: str) -> str:
+        """Return what the operation takes of an element of the matrix."""
+        return self.spec.op.input.c({"x": element})
+
+    def element(self, source: str, index: str) -> str:
+        """Return the element of an array at an index."""
+        return self.taken(source, f"{source}[{index}]")
+
+    def taken(self, source: str, element: str) -> str:
+        """Return an element of an array: of the input what the operation takes of it."""
+        return self.input(element) if source == "x_row" else element
 
     @property
     def slots(self) -> str:
-        """The number of elements in `values`."""
-        if self.spec.in_registers:
-            return "SLOTS" if self.vectorises else "ITEMS_PER_THREAD"
-        return self.tile_slots
+        """The number of a thread's slots for a row."""
+        return "SLOTS" if self.spec.vectorises else "ITEMS_PER_THREAD"
 
     @property
     def tile_slots(self) -> str:
-        """The number of elements that a thread holds of a tile."""
-        return "TILE_SLOTS" if self.vectorises else "TILE_ITEMS"
+        """The number of a thread's slots for a tile."""
+        return "TILE_SLOTS" if self.spec.vectorises else "TILE_ITEMS"
 
     @property
-    def items(self) -> str:
-        """The number of accesses that fill `values`."""
-        return "ITEMS_PER_THREAD" if self.spec.in_registers else "TILE_ITEMS"
+    def used(self) -> str:
+        """The number of slots that a thread uses of a row."""
+        return "used" if self.spec.trip.is_runtime else self.slots
+
+    # --- Passes ---
 
     @property
-    def keeps_in(self) -> str | None:
-        """The array that the first scan stores inputs to."""
-        return "x_cache" if self.spec.in_shared else None
+    def first_walk(self) -> Walk:
+        """The pass that finds the maximum, or the online one."""
+        if self.spec.in_registers:
+            return Walk("values", count=self.used)
+        keeps = "row_cache" if self.spec.in_shared else ""
+        return Walk("x_row", keeps, self.spec.vec_first)
+
+    @property
+    def sum_walk(self) -> Walk:
+        """The pass that sums exponentials."""
+        if self.spec.in_registers:
+            return Walk("values", "values" if self.spec.keeps_exps else "", count=self.used)
+        source = "row_cache" if self.spec.in_shared else "x_row"
+        return Walk(source, "y_row" if self.spec.parks else "", self.spec.vec_first)
+
+    @property
+    def tile_walk(self) -> Walk:
+        """A pass over the slots of a tile."""
+        return Walk("tile", count=self.tile_slots)
+
+    @property
+    def write_walk(self) -> Walk:
+        """The pass that makes the output."""
+        if self.spec.in_registers:
+            return Walk("values", "values", count=self.used)
+        source = "y_row" if self.spec.parks else "row_cache" if self.spec.in_shared else "x_row"
+        return Walk(source, "y_row", self.spec.vec_second)
+
+    @property
+    def row_max(self) -> str:
+        """The maximum of the row where the output is made."""
+        return "row_state.m" if self._has_row_state else "row_max"
+
+    @property
+    def row_sum(self) -> str:
+        """The sum of the row where the output is made."""
+        return "row_state.d" if self._has_row_state else "row_sum"
+
+    @property
+    def _has_row_state(self) -> bool:
+        spec = self.spec
+        if not self.uses_state:
+            return False
+        in_one = spec.merge.is_paired or spec.is_tiled or spec.row_split.kernel_per_phase
+        return in_one or not self.reduces
+
+    @property
+    def scan_name(self) -> str:
+        """What the one pass that finds maximum and sum is called."""
+        return "Online" if self.spec.in_registers else "Scan 1"
+
+    @property
+    def write_name(self) -> str:
+        """What the pass that makes the output is called."""
+        if not self.spec.is_online:
+            return "Pass 3"
+        return "Write" if self.spec.in_registers else "Scan 2"
+
+    @property
+    def kept_words(self) -> str:
+        """What the output is made of, where that is not the input in global memory."""
+        what = "exponentials" if self.spec.keeps_exps else "inputs"
+        where = {"output": " parked in y", "registers": " in registers", "shared": " in shared memory"}
+        return f", from the {what}{where[self.spec.cache.place]}" if self.spec.cache.place else ""
+
+    # --- Vectors ---
+
+    @property
+    def vec_way(self) -> str:
+        """The argument that says how a vector is accessed, where there is a choice."""
+        return "" if self.spec.unaligned.whole_row else ", is_aligned"
 
     @property
     def strides_unaligned(self) -> bool:
-        """Whether `values` hold single strided columns on rows off a vector boundary."""
-        by_row = self.vectorises and self.spec.unaligned is Unaligned.SCALAR_ROW
-        return by_row and (self.spec.in_registers or self.spec.vec_first)
+        """Whether slots hold single columns on rows off a vector boundary."""
+        spec = self.spec
+        by_row = spec.vectorises and spec.unaligned.whole_row
+        return by_row and (spec.in_registers or spec.vec_first)
 
     @property
-    def stores_slots_as_groups(self) -> bool:
-        """Whether store_values uses vector accesses: to y, or to the shared cache tile by tile."""
+    def stores_vecs(self) -> bool:
+        """Whether store_row uses vectors: to y, or to the shared cache tile by tile."""
         return self.spec.vec_second if self.spec.in_registers else self.spec.vec_first
 
     @property
-    def load(self) -> Scan:
-        """The step that fills `values` from the row (or from a tile of it)."""
-        asks = self.spec.vec_first or self.strides_unaligned
-        return Scan("x", None, self.spec.vec_first, self._params("x", None, asks))
+    def load_asks(self) -> bool:
+        """Whether load_row needs to know if the row is aligned."""
+        by_vec = self.spec.vec_first and not self.spec.unaligned.whole_row
+        return by_vec or self.strides_unaligned
 
     @property
-    def store(self) -> Scan:
-        """The step that puts `values` back where `load` found them."""
-        vectorised = self.stores_slots_as_groups
-        asks = vectorised or self.strides_unaligned
-        return Scan("values", "y", vectorised, self._params(None, "y", asks))
+    def store_asks(self) -> bool:
+        """Whether store_row needs to know if the row is aligned."""
+        by_vec = self.stores_vecs and not self.spec.unaligned.whole_row
+        return by_vec or self.strides_unaligned
 
-    @property
-    def max(self) -> Scan:
-        """Pass 1: the thread's maximum."""
-        return self._first_scan("x", self.keeps_in)
-
-    @property
-    def sum(self) -> Scan:
-        """Pass 2: the thread's sum of exponentials; needs the maximum as a last argument."""
-        parks = self.spec.cache is Cache.EXPS_OUTPUT
-        scan = self._first_scan("x", "y" if parks else None)
-        if not self.spec.in_shared:
-            return scan
-        cached = Param(scan.params[0].declaration, "x_cache")
-        return Scan("x", scan.keeps, scan.vectorised, (cached, *scan.params[1:]))
-
-    @property
-    def scan(self) -> Scan:
-        """The online scan: the thread's (or, tile by tile, the row's) state."""
-        if self.spec.is_tiled and not self.spec.in_registers:
-            vectorised = self.spec.vec_first
-            params = self._params("x", self.keeps_in, vectorised)
-            return Scan("x", self.keeps_in, vectorised, params)
-        return self._first_scan("x", self.keeps_in)
-
-    @property
-    def write(self) -> Scan:
-        """The writing scan; needs the row's results as last arguments."""
+    def walks_vecs(self, kernel: Kernel) -> bool:
+        """Whether a kernel walks vectors in memory."""
         spec = self.spec
-        vectorised = spec.vec_second
         if spec.in_registers:
-            return Scan("values", "y", vectorised, (*self._values(const=False), *self.store.params))
-        if spec.cache is Cache.EXPS_OUTPUT:
-            return Scan("y", "y", vectorised, self._params(None, "y", vectorised))
-        params = self._params("x", "y", vectorised)
-        if spec.in_shared:
-            params = (Param(params[0].declaration, "x_cache"), *params[1:])
-        return Scan("x", "y", vectorised, params)
-
-    @property
-    def results(self) -> tuple[Param, ...]:
-        """What the writing scan needs to know of the row beside its elements."""
-        in_pair = self.is_paired or self.spec.is_tiled or self.spec.row_map is RowMap.GRID
-        in_state = in_pair and self.uses_state
-        row_max, row_sum = ("row_state.m", "row_state.d") if in_state else ("row_max", "row_sum")
-        if not self.spec.keeps_exps:
-            first: tuple[Param, ...] = (Param("float row_max", row_max),)
-        elif self.is_paired:
-            first = (Param("float rescale", f"{self.exp}(thread_state.m - {row_max})"),)
-        else:
-            first = ()
-        return (*first, Param("float row_sum", row_sum))
+            return False
+        second = spec.vec_second and "write" in kernel.phases
+        first = spec.vec_first and kernel.phases != ("write",) and not spec.is_tiled
+        return first or second
 
     def aligned_rows(self, kernel: Kernel) -> list[str]:
         """Return the row pointers that must be aligned for the kernel to use vectors."""
         spec = self.spec
         first = spec.vec_first and kernel.phases != ("write",)
         second = spec.vec_second and "write" in kernel.phases
-        parks = spec.cache is Cache.EXPS_OUTPUT
         rows = []
-        if first or (second and spec.cache is Cache.NONE):
+        if first or (second and not spec.cache.place):
             rows.append("x_row")
-        if second or (first and parks and kernel.phases != ("max",)):
+        if second or (first and spec.parks and kernel.phases != ("max",)):
             rows.append("y_row")
         return rows
+
+    # --- Order of memory ---
 
     @property
     def mapping_changes(self) -> bool:
         """Whether the writing scan meets elements that another thread kept."""
         spec = self.spec
-        kept_elsewhere = spec.in_shared or spec.cache is Cache.EXPS_OUTPUT
-        per_tile = spec.threads_per_row * spec.vec_size
-        ragged = spec.is_tiled and spec.tile_cols % per_tile != 0
-        return (
-            kept_elsewhere
-            and spec.threads_per_row > 1
-            and (ragged or spec.vec_first != spec.vec_second)
-        )
+        per_step = spec.row_threads * spec.vec_size
+        ragged = spec.is_tiled and spec.tile_cols % per_step != 0
+        kept_elsewhere = spec.in_shared or spec.parks
+        return kept_elsewhere and self.reduces and (ragged or spec.vec_first != spec.vec_second)
 
     @property
-    def needs_warp_order(self) -> bool:
-        """Whether kept elements change hands in a warp whose reduction orders no memory."""
-        one_kernel = self.spec.row_map is not RowMap.GRID
-        return one_kernel and self.mapping_changes and self.spec.topology is Topology.WARP
+    def needs_order(self) -> bool:
+        """Whether kept elements change hands while the row's reduction orders no memory."""
+        one_kernel = not self.spec.row_split.kernel_per_phase
+        return one_kernel and self.mapping_changes and not self.spec.topology.orders_memory
 
     @property
-    def needs_loop_order(self) -> bool:
-        """Whether the next row of a block would overwrite a cache that others still read."""
+    def shares_between_rows(self) -> bool:
+        """Whether the next row of a block would overwrite shared memory that others still read."""
         spec = self.spec
         # Rows that are not aligned are walked differently, so the next row's threads may be others.
-        by_row = self.vectorises and spec.unaligned is Unaligned.SCALAR_ROW
-        changes = self.mapping_changes or (by_row and spec.threads_per_row > 1)
-        return spec.row_map is RowMap.GRID_STRIDE and spec.in_shared and changes
-
-    @property
-    def row_barrier(self) -> str:
-        """The barrier of the threads that share a row."""
-        one_warp = self.spec.row_map is RowMap.WARP or self.spec.topology is Topology.WARP
-        return "__syncwarp();" if one_warp else "__syncthreads();"
-
-    def _first_scan(self, source: str, keeps: str | None) -> Scan:
-        if self.spec.in_registers:
-            return Scan("values", None, False, self._values(const=not self.spec.keeps_exps))
-        vectorised = self.spec.vec_first
-        return Scan(source, keeps, vectorised, self._params(source, keeps, vectorised))
-
-    def _values(self, const: bool) -> tuple[Param, ...]:
-        kind = "const float" if const else "float"
-        values = Param(f"{kind} (&values)[{self.slots}]", "values")
-        if self.is_runtime_trip:
-            return (values, Param("int used", "used"))
-        return (values,)
-
-    def _params(self, source: str | None, keeps: str | None, vec: bool) -> tuple[Param, ...]:
-        restrict = "" if self.spec.is_host else " __restrict__"
-        arguments = {"x_cache": "x_cache", "y": "y_row"}
-        params = []
-        if source:
-            params.append(Param(f"const float*{restrict} {source}", f"{source}_row"))
-        if keeps:
-            params.append(Param(f"float*{restrict} {keeps}", arguments[keeps]))
-        params.append(Param("int cols", self.cols))
-        if vec:
-            params.append(Param("bool is_aligned", "is_aligned"))
-        return tuple(params)
+        by_row = spec.vectorises and spec.unaligned.whole_row
+        changes = self.mapping_changes or (by_row and self.reduces)
+        cache = spec.in_shared and changes
+        return spec.row_loop.repeats and (cache or not spec.topology.reusable)

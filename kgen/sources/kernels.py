@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgen.specs.choices import Cache, Merge, RowMap
 from kgen.specs.spec import Spec
 
 
@@ -19,14 +18,14 @@ class Kernel:
 
 def phases(spec: Spec) -> tuple[str, ...]:
     """Return the phases of a row in order; a reduction stands after each but the last."""
-    if spec.is_online or spec.merge is Merge.PAIRED:
+    if spec.is_online or spec.merge.is_paired:
         return ("scan", "write")
     return ("max", "sum", "write")
 
 
 def kernels(spec: Spec) -> tuple[Kernel, ...]:
     """Return the kernels of a spec: one, or one a phase where blocks share a row."""
-    if spec.row_map is not RowMap.GRID:
+    if not spec.row_split.kernel_per_phase:
         return (Kernel("", phases(spec), ("x", "y", *_sizes(spec))),)
     return tuple(
         Kernel(f"_{phase}", (phase,), (*_buffers(spec, phase), "workspace", *_sizes(spec)))
@@ -39,7 +38,6 @@ def _sizes(spec: Spec) -> tuple[str, ...]:
 
 
 def _buffers(spec: Spec, phase: str) -> tuple[str, ...]:
-    parks = spec.cache is Cache.EXPS_OUTPUT
     if phase == "write":
-        return ("y",) if parks else ("x", "y")
-    return ("x", "y") if parks and phase != "max" else ("x",)
+        return ("y",) if spec.parks else ("x", "y")
+    return ("x", "y") if spec.parks and phase != "max" else ("x",)

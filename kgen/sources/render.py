@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
 import textwrap
-from pathlib import Path
 from typing import Any
 
 import jinja2
 
 from kgen import __version__
 from kgen.errors import UsageError
-from kgen.overlay import template_dir, user_template_dir
+from kgen.overlay import Overlay, template_dir
 from kgen.sources.dataflow import Dataflow
+from kgen.sources.layout import MAX_LINE, NOTHING, laid_out
 from kgen.sources.source import Source
 from kgen.specs import describe, notes
-from kgen.specs.choices import Exp, Merge, OwnChoice, RowMap, Topology
-from kgen.specs.own import CHOICES_FILE
+from kgen.specs.declared import CHOICES_FILE, choices
 from kgen.specs.rules import require_valid
-from kgen.specs.spec import DEFAULT_COLS, Spec
+from kgen.specs.spec import AXES, CHOICE_AXES, DEFAULT_COLS, Spec, differences
 from kgen.specs.variants import spelling, stem
 from kgen.specs.versions import find_version
-
-MAX_LINE = 100
-_INDENTED_PRAGMA = re.compile(r"^ +#pragma", re.MULTILINE)
 
 
 def render(spec: Spec) -> Source:
@@ -36,49 +31,34 @@ def render(spec: Spec) -> Source:
     require_valid(spec)
     if spec.in_registers and spec.items_per_thread is None and not spec.static_cols:
         require_valid(spec, 1, DEFAULT_COLS)
-    return _render(spec, user_template_dir())
+    return _render(spec)
 
 
 @functools.lru_cache(maxsize=4096)
-def _render(spec: Spec, user_folder: Path | None) -> Source:
+def _render(spec: Spec) -> Source:
     resolved = spec.resolve()
     variant, flow = spelling(spec), Dataflow(resolved)
-    name = stem(variant)
+    name = stem(spec, variant)
     symbols = tuple(name + kernel.suffix for kernel in flow.kernels)
-    context = _header(spec, resolved, symbols) | _facts(resolved, flow)
+    context = _header(spec, resolved, symbols)
     context |= {"s": resolved, "d": flow, "stem": name, "variant": variant, "symbols": symbols}
-    return Source(resolved, name, _tidy(_filled("softmax.cu.j2", spec, context)), symbols)
+    text = laid_out(_filled("softmax.cu.j2", spec, context))
+    return Source(resolved, name, text, symbols)
 
 
 def _filled(name: str, spec: Spec, context: dict[str, Any]) -> str:
     """Return a filled template. Raises UsageError for what is wrong with a user's own templates."""
-    user_folder = user_template_dir()
+    folder = spec.overlay.folder
     try:
-        return environment(user_folder, spec.own).get_template(name).render(context)
+        return environment(spec.overlay).get_template(name).render(context)
     except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        if user_folder is None:
+        if folder is None:
             raise
         line = getattr(error, "lineno", None)
-        place = f"{getattr(error, 'filename', None) or user_folder}" + f":{line}" * bool(line)
+        place = f"{getattr(error, 'filename', None) or folder}" + f":{line}" * bool(line)
         raise UsageError(f"{place}: the templates cannot be filled: {error}") from None
     except RecursionError:
-        raise UsageError(
-            f"{user_folder}: a template includes itself; kgen's own is kgen/NAME"
-        ) from None
-
-
-def _tidy(text: str) -> str:
-    """Put pragmas at the left edge and break lines of code that are too long after a comma."""
-    lines = _INDENTED_PRAGMA.sub("#pragma", text.rstrip()).split("\n")
-    return "\n".join(line if len(line) <= MAX_LINE else _broken(line) for line in lines) + "\n"
-
-
-def _broken(line: str) -> str:
-    cut = line.rfind(", ", 0, MAX_LINE) + 1
-    if len(line) <= MAX_LINE or not cut or line.lstrip().startswith("//"):
-        return line
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
-    return f"{line[:cut]}\n{_broken(indent + line[cut + 1 :])}"
+        raise UsageError(f"{folder}: a template includes itself; kgen's own is kgen/NAME") from None
 
 
 def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, Any]:
@@ -90,85 +70,35 @@ def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, A
         "requires": describe.requires(resolved),
         "launch_lines": describe.launch_lines(resolved, symbols),
         "kgen_version": __version__,
-        "template_hash": template_hash(),
+        "template_hash": template_hash(spec.overlay),
+        "formula_lines": describe.formula_lines(resolved),
         "note": _note(spec),
     }
 
 
 def _note(spec: Spec) -> str:
-    folder = user_template_dir()
-    if folder and spec.own:
-        choices = " and ".join(f"{axis}={choice}" for axis, choice in spec.own)
-        return f"{choices}: from the templates in {folder.name}; rebuild with --templates."
-    return notes.header_note(spec.version) if spec == find_version(spec.version).spec else ""
-
-
-def _facts(spec: Spec, flow: Dataflow) -> dict[str, Any]:
-    shuffles = spec.topology in (Topology.WARP, Topology.TWO_LEVEL, Topology.WARPS_THREAD0)
-    states = flow.reduces and spec.merge is Merge.PAIRED
-    accesses = flow.vectorises
-    return {
-        "uses_shuffles": shuffles,
-        "uses_warps": shuffles or spec.row_map is RowMap.WARP,
-        "reduces_states": states,
-        "reduces_floats": flow.reduces and not states,
-        "loads_groups": accesses and _loads_groups(spec),
-        "stores_groups": accesses and _stores_groups(spec),
-        "sections": _sections(spec, flow),
-    }
-
-
-def _loads_groups(spec: Spec) -> bool:
-    return spec.vec_first or (spec.vec_second and not spec.in_registers)
-
-
-def _stores_groups(spec: Spec) -> bool:
-    keeps = spec.in_shared or spec.cache == "exps_output"
-    return spec.vec_second or (spec.vec_first and keeps)
-
-
-def _sections(spec: Spec, flow: Dataflow) -> list[str]:
-    """Return the templates that make the body, in order: one for each choice that adds code."""
-    chosen = [
-        ("constants.j2", True),
-        ("exp/exp2.j2", spec.exp is Exp.EXP2),
-        ("state.j2", flow.uses_state),
-        (f"update/{spec.update}.j2", spec.is_online and not spec.is_tiled),
-        ("merge.j2", _merges(spec, flow)),
-        ("topology/ops.j2", flow.reduces),
-        (f"topology/{spec.topology}.j2", flow.reduces),
-        ("row_map/grid_stats.j2", spec.row_map is RowMap.GRID),
-        (f"unaligned/{spec.unaligned}.j2", flow.vectorises),
-        ("cache/values.j2", flow.uses_slots),
-        ("cache/row_cache.j2", spec.in_shared),
-        ("update/three_pass.j2", not spec.is_online),
-        ("update/scan.j2", spec.is_online and not spec.is_tiled),
-        ("update/online_tile.j2", spec.is_tiled),
-        ("write.j2", True),
-        ("kernels.j2", True),
+    added = [
+        f"{axis}={getattr(spec, axis)}"
+        for axis in AXES
+        if axis in CHOICE_AXES and getattr(spec, axis) not in choices(axis)
     ]
-    return [name for name, is_needed in chosen if is_needed]
-
-
-def _merges(spec: Spec, flow: Dataflow) -> bool:
-    return flow.is_paired or (flow.uses_state and spec.row_map is RowMap.GRID)
+    if spec.overlay.folder and added:
+        name = spec.overlay.folder.name
+        return f"{' and '.join(added)}: from the templates in {name}; rebuild with --templates."
+    is_version = not differences(find_version(spec.version).spec, spec)
+    return notes.header_note(spec.version) if is_version else ""
 
 
 @functools.lru_cache(maxsize=64)
-def environment(
-    user_folder: Path | None = None, own: tuple[tuple[str, OwnChoice], ...] = ()
-) -> jinja2.Environment:
+def environment(overlay: Overlay) -> jinja2.Environment:
     """Return the Jinja environment: undefined names are errors, the user's templates come first.
 
-    The template of a choice of the user's own stands where that of the choice it is like would;
     `kgen/NAME` is always kgen's.
     """
     ours = jinja2.FileSystemLoader(template_dir())
     loaders: list[jinja2.BaseLoader] = [ours, jinja2.PrefixLoader({"kgen": ours})]
-    if user_folder:
-        users = jinja2.FileSystemLoader(user_folder)
-        chosen = {f"{axis}/{choice.like}.j2": f"{axis}/{choice}.j2" for axis, choice in own}
-        loaders = [_Renamed(users, chosen), users, *loaders]
+    if overlay.folder:
+        loaders.insert(0, jinja2.FileSystemLoader(overlay.folder))
     made = jinja2.Environment(
         loader=jinja2.ChoiceLoader(loaders),
         undefined=jinja2.StrictUndefined,
@@ -177,22 +107,14 @@ def environment(
         keep_trailing_newline=True,
         autoescape=False,
         auto_reload=False,
+        finalize=_printed,
     )
     made.filters["comment"] = _comment
     return made
 
 
-class _Renamed(jinja2.BaseLoader):
-    """Loads one template where another is asked for."""
-
-    def __init__(self, loader: jinja2.BaseLoader, names: dict[str, str]) -> None:
-        self.loader, self.names = loader, names
-
-    def get_source(self, environment: jinja2.Environment, template: str) -> Any:
-        """Return what the loader has under the other name. Raises TemplateNotFound."""
-        if template not in self.names:
-            raise jinja2.TemplateNotFound(template)
-        return self.loader.get_source(environment, self.names[template])
+def _printed(value: Any) -> Any:
+    return NOTHING if isinstance(value, jinja2.Undefined) else value
 
 
 def _comment(text: str, indent: int = 0) -> str:
@@ -203,15 +125,11 @@ def _comment(text: str, indent: int = 0) -> str:
     return f"\n{prefix}".join(textwrap.wrap(text, MAX_LINE - len(prefix), break_on_hyphens=False))
 
 
-def template_hash() -> str:
-    """Return eight hex digits that change when any template of a kernel does."""
-    return _hash(user_template_dir())
-
-
 @functools.cache
-def _hash(user_folder: Path | None) -> str:
+def template_hash(overlay: Overlay) -> str:
+    """Return eight hex digits that change when any template of a kernel does."""
     digest = hashlib.sha256()
-    for folder in filter(None, (template_dir(), user_folder)):
+    for folder in overlay.folders:
         for path in sorted([*folder.rglob("*.j2"), *folder.glob(CHOICES_FILE)]):
             if not path.name.endswith(".py.j2"):
                 digest.update(path.relative_to(folder).as_posix().encode() + b"\0")

@@ -6,16 +6,30 @@ import re
 from typing import Any, get_type_hints
 
 from kgen.errors import UsageError
-from kgen.specs.choices import Cache, Choice
-from kgen.specs.own import own_choices
-from kgen.specs.spec import AXES, SWEPT_NUMBERS, Spec, format_value, short_name
+from kgen.overlay import OURS, Overlay
+from kgen.specs.choice import Choice
+from kgen.specs.declared import choices as declared
+from kgen.specs.declared import chosen
+from kgen.specs.spec import (
+    AUTO,
+    AXES,
+    CHOICE_AXES,
+    ROW_MAP,
+    SWEPT_NUMBERS,
+    Spec,
+    format_value,
+    short_name,
+)
 from kgen.text import did_you_mean
 
 _TYPES = get_type_hints(Spec)
 # What a user types for an axis, short or in full -> the axis.
 AXIS_NAMES = {short_name(axis): axis for axis in AXES} | {axis: axis for axis in AXES}
+AXIS_NAMES[ROW_MAP] = ROW_MAP
 # Two words that people use for one of the choices.
-_CACHE_WORDS = {"registers": Cache.INPUTS_REGISTERS, "shared": Cache.INPUTS_SHARED}
+_OTHER_WORDS = {"cache": {"registers": "inputs_registers", "shared": "inputs_shared"}}
+# What is computed and where is not up to a sweep.
+_NOT_SWEPT = ("op", "target")
 
 
 def find_axis(word: str) -> str:
@@ -25,39 +39,40 @@ def find_axis(word: str) -> str:
     return AXIS_NAMES[word]
 
 
-def parse_value(axis: str, text: str) -> Any:
+def parse_value(axis: str, text: str, overlay: Overlay = OURS) -> Any:
     """Read the value of an axis. Raises UsageError that lists the choices."""
+    if axis == ROW_MAP or axis in CHOICE_AXES:
+        return chosen(axis, _OTHER_WORDS.get(axis, {}).get(text, text), overlay)
     if listed := listed_values(axis):
-        choices = {format_value(value): value for value in listed}
-        words = choices | (_CACHE_WORDS if axis == "cache" else {})
-        if text not in words:
+        written = {format_value(value): value for value in listed}
+        if text not in written:
             problem = f"{short_name(axis)}={text} is not a choice"
-            raise UsageError(problem + did_you_mean(text, choices))
-        return words[text]
-    if text == "auto" and _TYPES[axis] is not int:
+            raise UsageError(problem + did_you_mean(text, written))
+        return written[text]
+    if text == AUTO and _TYPES[axis] is not int:
         return None
     if not re.fullmatch(r"-?[0-9]{1,12}", text):
         raise UsageError(f"{axis}={text}: a whole number is needed")
     return int(text)
 
 
-def listed_values(axis: str) -> tuple[Any, ...]:
+def listed_values(axis: str, overlay: Overlay = OURS) -> tuple[Any, ...]:
     """Return the values that an axis chooses from; none when its values are numbers."""
-    kind = _TYPES.get(axis)
-    if kind is bool:
+    if _TYPES.get(axis) is bool:
         return (True, False)
-    if not (isinstance(kind, type) and issubclass(kind, Choice)):
-        return ()
-    return (*kind, *own_choices().get(axis, {}).values())
+    found: dict[str, Choice] = declared(axis, overlay)
+    return tuple(found.values())
 
 
-def swept_values(axis: str) -> tuple[Any, ...]:
+def swept_values(axis: str, overlay: Overlay = OURS) -> tuple[Any, ...]:
     """Return what a sweep over everything tries on an axis."""
-    return listed_values(axis) or SWEPT_NUMBERS[axis]
+    if axis in _NOT_SWEPT:
+        return (AXES[axis].default,)
+    return listed_values(axis, overlay) or SWEPT_NUMBERS[axis]
 
 
-def choices(axis: str) -> str:
+def choices(axis: str, overlay: Overlay = OURS) -> str:
     """Return the values that an axis takes, as a user types them."""
-    if listed := listed_values(axis):
+    if listed := listed_values(axis, overlay):
         return " ".join(map(format_value, listed))
     return "a number" if _TYPES[axis] is int else "a number, auto"

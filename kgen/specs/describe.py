@@ -2,65 +2,51 @@
 
 from __future__ import annotations
 
-from kgen.specs.choices import Cache, Merge, RowMap, Topology, Update
+from kgen.limits import WARP_SIZE
 from kgen.specs.rules import MAX_DIMENSION
 from kgen.specs.spec import AXES, Spec, differences, format_value
 from kgen.specs.versions import VERSIONS
 
-_ROW_MAP = {
-    RowMap.HOST: "serial code for the host",
-    RowMap.THREAD: "one thread per row",
-    RowMap.WARP: "one warp per row",
-    RowMap.BLOCK: "one block per row",
-    RowMap.GRID_STRIDE: "blocks that walk the rows with grid stride",
-    RowMap.GRID: "several blocks per row, one launch per phase",
-}
-_UPDATE = {
-    Update.THREE_PASS: "three passes",
-    Update.ONLINE: "online softmax",
-    Update.ONLINE_SHARED: "online softmax with one exponential per element",
-    Update.ONLINE_BRANCH: "online softmax with a branch",
-    Update.ONLINE_TILE: "online softmax tile by tile",
-}
-_CACHE = {
-    Cache.NONE: "",
-    Cache.INPUTS_REGISTERS: "inputs kept in registers",
-    Cache.EXPS_REGISTERS: "exponentials kept in registers",
-    Cache.EXPS_OUTPUT: "exponentials parked in the output",
-    Cache.INPUTS_SHARED: "inputs kept in shared memory",
-}
-_TOPOLOGY = {
-    Topology.NONE: "",
-    Topology.TREE: "shared-memory tree",
-    Topology.WARP: "shuffles in one warp",
-    Topology.WARPS_THREAD0: "shuffles, then thread 0 over the warps",
-    Topology.TWO_LEVEL: "two levels of shuffles",
-}
-_PAIRED = " of (maximum, sum) pairs"
-_VEC_SCANS = {
-    "none": "",
-    "first": "in the scans that reduce",
-    "second": "in the writing scan",
-    "both": "in all scans",
-}
-
 
 def title(spec: Spec) -> str:
     """Return one line that says what the kernel is."""
-    own = {axis: choice.help or f"{axis} {choice}" for axis, choice in spec.own}
-    parts = [own.get("row_map", _ROW_MAP[spec.row_map]), own.get("update", _UPDATE[spec.update])]
-    parts += [_CACHE[spec.cache], own.get("topology", _TOPOLOGY[spec.topology])]
-    parts[-1] += _PAIRED * (spec.merge is Merge.PAIRED)
-    if spec.vec_size > 1:
-        parts.append(f"{spec.vec_size * 4}-byte accesses {_VEC_SCANS[spec.vec_scans]}")
+    reduction = " ".join(filter(None, (spec.topology.phrase, spec.merge.phrase)))
+    parts = [_row(spec), spec.row_loop.phrase, spec.op.phrase, spec.update.phrase]
+    parts += [spec.cache.phrase, reduction]
+    if spec.vectorises:
+        bytes_each = spec.vec_size * spec.element_bytes
+        parts.append(f"{bytes_each}-byte accesses {spec.vec_scans.phrase}")
     if spec.prefetch:
         parts.append("the next vector fetched ahead")
-    return ", ".join(part for part in parts if part)
+    return ", ".join(filter(None, parts))
+
+
+def _row(spec: Spec) -> str:
+    """Return which threads work on a row."""
+    if who := spec.target.phrase or spec.row_split.phrase:
+        return who
+    threads = spec.row_threads
+    if threads > WARP_SIZE and threads < spec.threads_per_block:
+        return f"{threads // WARP_SIZE} warps per row"
+    whole = {1: "one thread per row", WARP_SIZE: "one warp per row"}
+    if spec.threads_per_row is None:
+        return "one block per row"
+    return whole.get(threads, f"{threads} threads per row")
+
+
+def formula_lines(spec: Spec) -> list[str]:
+    """Return what is computed of each row."""
+    op = spec.op
+    what = "x[r][c]" if op.input.text == "x" else f"{op.input.c({'x': 'x[r][c]'})}"
+    return [
+        f"y[r][c] = {op.output}",
+        f"with x = {what}, row_max the largest x of row r and row_sum the sum of its {op.sums}",
+    ]
 
 
 def spec_line(spec: Spec) -> str:
     """Return every axis as `name=value`, in order, so that the file's spec can be read back."""
-    return " ".join(f"{name}={format_value(spec.written[name])}" for name in AXES)
+    return " ".join(f"{name}={format_value(getattr(spec, name))}" for name in AXES)
 
 
 def change_words(changes: dict[str, tuple[object, object]]) -> str:
@@ -97,34 +83,22 @@ def requires(spec: Spec) -> str:
         length = f"1 <= cols <= {spec.capacity}"
     else:
         length = f"1 <= cols <= {MAX_DIMENSION}"
-    alignment = "x and y aligned to 4 bytes"
-    if spec.vec_size > 1:
-        alignment += f" (rows aligned to {spec.vec_size * 4} use vectors)"
-    return f"rows >= 1, {length}, {alignment}"
+    alignment = f"x and y aligned to {spec.element_bytes} bytes"
+    if spec.vectorises:
+        alignment += f" (rows aligned to {spec.vec_size * spec.element_bytes} use vectors)"
+    arch = f", {spec.requires} or newer" if spec.requires else ""
+    return f"rows >= 1, {length}, {alignment}{arch}"
 
 
 def launch_lines(spec: Spec, symbols: tuple[str, ...]) -> list[str]:
     """Return how to launch each kernel."""
     if spec.is_host:
         return [f"{symbols[0]}(x, y, rows, cols)"]
-    grid = {
-        RowMap.THREAD: f"ceil(rows / {spec.threads_per_block})",
-        RowMap.WARP: f"ceil(rows / {spec.rows_per_block})",
-        RowMap.BLOCK: "rows",
-        RowMap.GRID_STRIDE: f"min(rows, {spec.stride_blocks})",
-        RowMap.GRID: f"rows * ceil(cols / {spec.tile_cols})",
-    }[spec.row_map]
-    shape = [f"grid = {grid}, block = {spec.threads_per_block}"]
-    shape += [f"dynamic shared memory = {_shared_words(spec)} bytes"]
-    if spec.row_map is not RowMap.GRID:
+    shape = [
+        f"grid = {spec.grid.words}, block = {spec.threads_per_block}",
+        f"dynamic shared memory = {spec.shared_formula.words} bytes",
+    ]
+    if len(symbols) == 1:
         return shape
-    zeroed = "stats: 8 bytes a row, zeroed before every call"
+    zeroed = f"stats: {spec.workspace_formula.words} bytes, zeroed before every call"
     return [*symbols, "in this order, each with " + shape[0], shape[1], zeroed]
-
-
-def _shared_words(spec: Spec) -> str:
-    if not spec.in_shared:
-        return "0"
-    rows = f"{spec.rows_per_block} * " if spec.rows_per_block > 1 else ""
-    cols = "cols" if spec.vec_size == 1 else f"(cols rounded up to {spec.vec_size})"
-    return f"4 * {rows}{cols}"

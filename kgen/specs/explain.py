@@ -20,6 +20,7 @@ MAX_CHANGES = 4
 MAX_PLACES = 60
 # What is worth trying on the axes whose values are not listed by a type.
 _TRIED: dict[str, tuple[Any, ...]] = {
+    "threads_per_row": (None, 1, 2, 4, 8, 16, WARP_SIZE),
     "vec_size": (1, 2, 4),
     "items_per_thread": (None, 1, 4),
     "tile_size": (None, 1024),
@@ -96,7 +97,7 @@ def _changed(spec: Spec, kept: set[str]) -> Iterator[Spec]:
 
 
 def _values(spec: Spec, axis: str) -> tuple[Any, ...]:
-    if listed := listed_values(axis):
+    if listed := listed_values(axis, spec.overlay):
         return listed
     if axis == "items_per_thread" and spec.in_registers:
         most = (value_limit(spec) - spec.tail_slots) // spec.vec_size
@@ -110,5 +111,5 @@ def _distance(spec: Spec, axis: str, value: Any) -> float:
     if isinstance(current, int):
         return abs(value - current) if isinstance(value, int) else math.inf
     if axis == "topology":
-        return 0 if value is natural_topology(spec) else 1
+        return 0 if value == natural_topology(spec) else 1
     return list(_values(spec, axis)).index(value)

@@ -6,33 +6,39 @@ that tell valid points from invalid ones are in `kgen.specs.rules`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from kgen.limits import WARP_SIZE
-from kgen.specs.choices import (
+from kgen.overlay import OURS, Overlay
+from kgen.specs.choice import (
+    FLOAT32,
     Cache,
+    Choice,
+    Element,
     Exp,
     Merge,
     Normalize,
-    OwnChoice,
-    RowMap,
+    Op,
+    RowLoop,
+    RowSplit,
+    Side,
     Topology,
     Trip,
     Unaligned,
     Update,
     VecScans,
 )
+from kgen.specs.declared import choices, chosen
+from kgen.specs.formula import Formula, formula
 
 # No GPU holds this many blocks at once, and row counters can still take one step past the last row.
 MAX_STRIDE_BLOCKS = 2**18
 # The row length that `auto` items cover when no other is known: that of the main study.
 DEFAULT_COLS = 4096
-
-
-ONE_THREAD_A_ROW = frozenset({RowMap.HOST, RowMap.THREAD})
-REGISTER_CACHES = frozenset({Cache.INPUTS_REGISTERS, Cache.EXPS_REGISTERS})
-EXPS_CACHES = frozenset({Cache.EXPS_REGISTERS, Cache.EXPS_OUTPUT})
+# The short word for several axes, and how `auto` is written where a choice sets a number.
+ROW_MAP = "row_map"
+AUTO = "auto"
 
 
 def axis(default: Any, help: str, short: str | None = None) -> Any:
@@ -40,44 +46,66 @@ def axis(default: Any, help: str, short: str | None = None) -> Any:
     return field(default=default, metadata={"help": help, "short": short})
 
 
+def choice_axis(name: str, default: str, help: str) -> Any:
+    """Declare an axis whose choices are declared in `choices.toml`."""
+    return axis(chosen(name, default), help)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spec:
     """A point on the axes. `version` names the version that it was derived from.
 
-    Where a user's templates add the choice, the axis has what it is like, and `own` has the choice.
+    `overlay` are the templates that it is written with.
     """
 
     version: str
-    row_map: RowMap = axis(RowMap.BLOCK, "the threads that work on a row")
-    topology: Topology = axis(Topology.TREE, "how the threads' partial results meet in a block")
-    merge: Merge = axis(Merge.SEPARATE, "maximum and sum reduced apart, or as one pair")
-    update: Update = axis(Update.THREE_PASS, "what a thread does with an element")
-    cache: Cache = axis(Cache.NONE, "what is kept between the scans, and where")
+    op: Op = choice_axis("op", "softmax", "what is computed of each row")
+    target: Side = choice_axis("target", "device", "where the code runs")
+    threads_per_row: int | None = axis(
+        None, "threads of a block that share a row: 1 to 32, or whole warps; auto is all of them"
+    )
+    row_split: RowSplit = choice_axis("row_split", "none", "the blocks that share a row")
+    row_loop: RowLoop = choice_axis("row_loop", "once", "whether blocks go on to further rows")
+    topology: Topology = choice_axis(
+        "topology", "tree", "how the threads' partial results meet in a block"
+    )
+    merge: Merge = choice_axis("merge", "separate", "maximum and sum reduced apart, or as one pair")
+    update: Update = choice_axis("update", "three_pass", "what a thread does with an element")
+    cache: Cache = choice_axis("cache", "none", "what is kept between the scans, and where")
     vec_size: int = axis(1, "elements of one access: 1, 2 or 4", "vec")
-    vec_scans: VecScans = axis(VecScans.NONE, "the scans that use vector accesses")
-    unaligned: Unaligned = axis(Unaligned.SCALAR_ROW, "what rows off a vector boundary do")
+    vec_scans: VecScans = choice_axis("vec_scans", "none", "the scans that use vector accesses")
+    unaligned: Unaligned = choice_axis(
+        "unaligned", "scalar_row", "what rows off a vector boundary do"
+    )
     prefetch: bool = axis(False, "the writing scan loads the next vector before it computes")
     items_per_thread: int | None = axis(
         None, "accesses a thread keeps in registers; auto is the least that covers the row", "items"
     )
-    trip: Trip = axis(Trip.STATIC, "trip count of the loops over the register cache")
+    trip: Trip = choice_axis(
+        "trip", "static", "trip count of the loops over the register cache"
+    )
     tile_size: int | None = axis(
-        None, "columns of a tile (online_tile) or of a block (grid); auto is 8 a thread", "tile"
+        None, "columns of a tile (online_tile, row_split=tiles); auto is 8 a thread", "tile"
     )
     threads_per_block: int = axis(256, "threads of a block, 1 to 1024", "threads")
     grid_blocks: int | None = axis(
         None, "most blocks of a grid-stride launch; auto is one a row, up to 262144", "grid"
     )
     min_blocks_per_sm: int | None = axis(None, "second argument of __launch_bounds__", "min_blocks")
-    exp: Exp = axis(Exp.EXPF, "the form of the exponential")
-    normalize: Normalize = axis(Normalize.RECIPROCAL, "divide, or multiply by the reciprocal")
+    exp: Exp = choice_axis("exp", "expf", "the form of the exponential")
+    normalize: Normalize = choice_axis(
+        "normalize", "reciprocal", "divide, or multiply by the reciprocal"
+    )
     static_cols: int | None = axis(None, "row length fixed at compile time; auto is run-time")
-    own: tuple[tuple[str, OwnChoice], ...] = ()
+    overlay: Overlay = OURS
 
     def replace(self, **changes: Any) -> Spec:
-        """Return this spec with some fields changed."""
-        if self.own or OwnChoice in map(type, changes.values()):
-            changes = self._with_likes(changes)
+        """Return this spec with some fields changed; a word stands for the choice it names.
+
+        `row_map` sets the axes that it is short for.
+        """
+        if ROW_MAP in changes:
+            changes = {**row_map_axes(changes.pop(ROW_MAP), self.overlay), **changes}
         # A sweep makes these by the 100,000, and dataclasses.replace takes ten times as long.
         made = object.__new__(Spec)
         values = vars(made)
@@ -85,60 +113,119 @@ class Spec:
         values.update(changes)
         if len(values) != len(vars(self)):
             raise TypeError(f"a spec has no field {', '.join(changes.keys() - vars(self).keys())}")
+        for name, value in changes.items():
+            if type(value) is str and name != "version":
+                values[name] = chosen(name, value, made.overlay)
         return made
-
-    def _with_likes(self, changes: dict[str, Any]) -> dict[str, Any]:
-        own = {axis: choice for axis, choice in self.own if axis not in changes}
-        own |= {axis: value for axis, value in changes.items() if isinstance(value, OwnChoice)}
-        likes = {axis: own[axis].like if axis in own else value for axis, value in changes.items()}
-        return {**likes, "own": tuple(sorted(own.items()))}
-
-    @property
-    def written(self) -> dict[str, Any]:
-        """The fields as they are written: a choice of the user's own where there is one."""
-        return {**vars(self), **dict(self.own)} if self.own else vars(self)
 
     @property
     def is_host(self) -> bool:
         """Whether this is plain C++ for the host rather than a kernel."""
-        return self.row_map is RowMap.HOST
+        return self.target.is_host
 
     @property
-    def threads_per_row(self) -> int:
+    def element(self) -> Element:
+        """The type of the matrix."""
+        return FLOAT32
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element."""
+        return self.element.bytes
+
+    @property
+    def row_threads(self) -> int:
         """Threads of one block that share a row (or the block's tile of it)."""
-        if self.row_map in ONE_THREAD_A_ROW:
-            return 1
-        return WARP_SIZE if self.row_map is RowMap.WARP else self.threads_per_block
+        return self.threads_per_row or self.threads_per_block
 
     @property
     def rows_per_block(self) -> int:
         """Rows that a block works on at the same time."""
-        return max(1, self.threads_per_block // self.threads_per_row)
+        return max(1, self.threads_per_block // self.row_threads)
+
+    @property
+    def grid(self) -> Formula:
+        """The blocks of a launch, as a formula of rows and cols."""
+        if self.is_host:
+            return formula("1")
+        tasks = self._known(self.row_split.tasks)
+        return self._known(self.row_loop.grid).known({"tasks": tasks})
+
+    def _known(self, of: Formula) -> Formula:
+        """Return a formula with the numbers of this spec put in."""
+        return of.known({name: getattr(self, name) for name in of.names if hasattr(self, name)})
+
+    def grid_for(self, rows: int, cols: int) -> int:
+        """Return the blocks of a launch on a non-empty rows x cols matrix."""
+        tasks = self.row_split.tasks.of(self, rows=rows, cols=cols)
+        return 1 if self.is_host else int(self.row_loop.grid.of(self, tasks=tasks))
+
+    def shared_bytes(self, cols: int) -> int:
+        """Return the dynamic shared memory of a block for rows of `cols`."""
+        return int(self.cache.shared_bytes.of(self, cols=cols))
+
+    @property
+    def shared_formula(self) -> Formula:
+        """The dynamic shared memory of a block in bytes, as a formula of cols."""
+        return self._known(self.cache.shared_bytes)
+
+    @property
+    def workspace_formula(self) -> Formula:
+        """The bytes of global memory that the blocks of the rows share, as a formula of rows."""
+        return self._known(self.row_split.workspace_bytes)
+
+    @property
+    def requires(self) -> str:
+        """The least architecture that has all the choices, such as `sm_90`; '' for any."""
+        return max((getattr(self, name).requires for name in CHOICE_AXES), key=_arch_number)
+
+    @property
+    def row_map(self) -> str:
+        """The short word for the axes that say which threads work on a row; '' if none fits."""
+        for word in choices(ROW_MAP, self.overlay):
+            axes = row_map_axes(word, self.overlay)
+            if all(getattr(self, name) == value for name, value in axes.items()):
+                return word
+        return ""
+
+    def workspace_bytes(self, rows: int) -> int:
+        """Return the bytes of global memory that the blocks of the rows share."""
+        return int(self.row_split.workspace_bytes.of(self, rows=rows))
 
     @property
     def is_online(self) -> bool:
         """Whether maximum and sum are found in the same scan."""
-        return self.update is not Update.THREE_PASS
+        return self.update.is_online
 
     @property
     def is_tiled(self) -> bool:
         """Whether the scan that reduces goes tile by tile."""
-        return self.update is Update.ONLINE_TILE
+        return self.update.is_tiled
 
     @property
     def in_registers(self) -> bool:
         """Whether a thread's part of the row stays in registers."""
-        return self.cache in REGISTER_CACHES
+        return self.cache.place == "registers"
 
     @property
     def keeps_exps(self) -> bool:
         """Whether the writing scan starts from exponentials instead of inputs."""
-        return self.cache in EXPS_CACHES
+        return self.cache.keeps_exps
 
     @property
     def in_shared(self) -> bool:
         """Whether the row's inputs stay in dynamic shared memory."""
-        return self.cache is Cache.INPUTS_SHARED
+        return self.cache.place == "shared"
+
+    @property
+    def parks(self) -> bool:
+        """Whether exponentials wait in the output for the writing scan."""
+        return self.cache.place == "output"
+
+    @property
+    def vectorises(self) -> bool:
+        """Whether any access is a vector."""
+        return self.vec_size > 1
 
     @property
     def scans(self) -> int:
@@ -150,17 +237,17 @@ class Spec:
     @property
     def vec_first(self) -> bool:
         """Whether the scans that reduce use vector accesses."""
-        return self.vec_scans in (VecScans.FIRST, VecScans.BOTH)
+        return self.vec_scans.reduces
 
     @property
     def vec_second(self) -> bool:
         """Whether the writing scan uses vector accesses."""
-        return self.vec_scans in (VecScans.SECOND, VecScans.BOTH)
+        return self.vec_scans.writes
 
     @property
     def uses_tiles(self) -> bool:
         """Whether `tile_size` means anything for this spec."""
-        return self.is_tiled or self.row_map is RowMap.GRID
+        return self.is_tiled or "tile_cols" in self.row_split.tasks.names
 
     @property
     def stride_blocks(self) -> int:
@@ -170,17 +257,17 @@ class Spec:
     @property
     def tile_cols(self) -> int:
         """Columns of a tile; by default eight elements a thread."""
-        return self.tile_size or 8 * self.threads_per_row
+        return self.tile_size or 8 * self.row_threads
 
     @property
     def tail_slots(self) -> int:
         """Slots a thread needs for the fewer than vec_size elements that no vector covers."""
-        return -(-(self.vec_size - 1) // self.threads_per_row)
+        return -(-(self.vec_size - 1) // self.row_threads)
 
     @property
     def tile_slots(self) -> int:
         """Elements of one tile that a thread holds."""
-        groups = -(-self.tile_cols // (self.threads_per_row * self.vec_size))
+        groups = -(-self.tile_cols // (self.row_threads * self.vec_size))
         return groups * self.vec_size + self.tail_slots
 
     @property
@@ -192,12 +279,13 @@ class Spec:
     @property
     def capacity(self) -> int:
         """The longest row that the register cache holds; items_per_thread must be resolved."""
+        assert self.cache.capacity, "only register caches have a capacity"
         assert self.items_per_thread is not None, "resolve the spec first"
-        return self.items_per_thread * self.vec_size * self.threads_per_row + self.vec_size - 1
+        return int(self.cache.capacity.of(self))
 
     def items_for(self, cols: int) -> int:
         """Return the least items_per_thread that covers a row of `cols` elements."""
-        return -(-(cols // self.vec_size) // self.threads_per_row)
+        return -(-(cols // self.vec_size) // self.row_threads)
 
     def resolve(self, cols: int | None = None) -> Spec:
         """Return the spec with `auto` items replaced by the number that covers the row.
@@ -212,8 +300,10 @@ class Spec:
 
 
 AXES = {f.name: f for f in fields(Spec) if f.metadata}
+CHOICE_AXES = frozenset(name for name, f in AXES.items() if isinstance(f.default, Choice))
 # What a sweep over everything tries on the axes of numbers; on the others it tries every choice.
 SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
+    "threads_per_row": (None, 1, 2, 4, 8, 16, 32),
     "vec_size": (1, 2, 4),
     "items_per_thread": (None,),  # the least that covers the row
     "tile_size": (None,),  # eight columns a thread
@@ -224,16 +314,31 @@ SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
 }
 
 
+def _arch_number(arch: str) -> int:
+    return int(arch.removeprefix("sm_") or 0)
+
+
+def row_map_axes(word: str, overlay: Overlay = OURS) -> dict[str, Any]:
+    """Return the axes that a row map is short for. Raises UsageError for an unknown one."""
+    sets: Mapping[str, Any] = chosen(ROW_MAP, word, overlay).sets  # type: ignore[attr-defined]
+    return {
+        name: (None if value == AUTO else value)
+        if name not in CHOICE_AXES
+        else chosen(name, value, overlay)
+        for name, value in sets.items()
+    }
+
+
 def differences(old: Spec, new: Spec) -> dict[str, tuple[Any, Any]]:
     """Return the axes in which two specs differ, each with its old and new value."""
-    before, after = old.written, new.written
+    before, after = vars(old), vars(new)
     return {name: (before[name], after[name]) for name in AXES if before[name] != after[name]}
 
 
 def format_value(value: Any) -> str:
     """Write an axis value the way a user types it."""
     if value is None:
-        return "auto"
+        return AUTO
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

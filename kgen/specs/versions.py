@@ -6,16 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgen.errors import UsageError
-from kgen.specs.choices import (
-    Cache,
-    Merge,
-    Normalize,
-    RowMap,
-    Topology,
-    Unaligned,
-    Update,
-    VecScans,
-)
 from kgen.specs.spec import Spec, differences
 from kgen.text import did_you_mean
 
@@ -42,7 +32,7 @@ VERSIONS: dict[str, Version] = {}
 
 
 def _root(name: str, **axes: Any) -> Spec:
-    VERSIONS[name] = Version(Spec(version=name, **axes), None)
+    VERSIONS[name] = Version(Spec(version=name).replace(**axes), None)
     return VERSIONS[name].spec
 
 
@@ -54,41 +44,41 @@ def _derive(name: str, parent: Spec, **changes: Any) -> Spec:
 # The softmax.cu study: from one thread a row to a block a row.
 CPU = _root(
     "cpu",
-    row_map=RowMap.HOST,
-    topology=Topology.NONE,
-    cache=Cache.EXPS_OUTPUT,
+    row_map="host",
+    topology="none",
+    cache="exps_output",
     threads_per_block=1,
 )
-K1 = _derive("k1", CPU, row_map=RowMap.THREAD, threads_per_block=512, normalize=Normalize.DIVIDE)
-K2 = _derive("k2", K1, row_map=RowMap.BLOCK, topology=Topology.TREE)
-K3 = _derive("k3", K2, topology=Topology.WARP, threads_per_block=32)
-K4 = _derive("k4", K2, topology=Topology.WARPS_THREAD0)
+K1 = _derive("k1", CPU, row_map="thread", threads_per_block=512, normalize="divide")
+K2 = _derive("k2", K1, row_map="block", topology="tree")
+K3 = _derive("k3", K2, topology="warp", threads_per_block=32)
+K4 = _derive("k4", K2, topology="warps_thread0")
 
 # The V1-V9 report.
 V1 = _root("v1")
-V2 = _derive("v2", V1, topology=Topology.TWO_LEVEL)
-V3 = _derive("v3", V2, cache=Cache.EXPS_REGISTERS)
-V4 = _derive("v4", V2, update=Update.ONLINE)
-V4_OPT = _derive("v4_opt", V4, update=Update.ONLINE_SHARED)
-V5 = _derive("v5", V4_OPT, merge=Merge.PAIRED)
-V6 = _derive("v6", V5, vec_size=4, vec_scans=VecScans.FIRST)
-V6_DOUBLE = _derive("v6_double", V6, vec_scans=VecScans.BOTH)
+V2 = _derive("v2", V1, topology="two_level")
+V3 = _derive("v3", V2, cache="exps_registers")
+V4 = _derive("v4", V2, update="online")
+V4_OPT = _derive("v4_opt", V4, update="online_shared")
+V5 = _derive("v5", V4_OPT, merge="paired")
+V6 = _derive("v6", V5, vec_size=4, vec_scans="first")
+V6_DOUBLE = _derive("v6_double", V6, vec_scans="both")
 V6_FETCH = _derive("v6_fetch", V6_DOUBLE, prefetch=True)
-V7 = _derive("v7", V6_DOUBLE, cache=Cache.INPUTS_REGISTERS, unaligned=Unaligned.SCALAR_GROUPS)
-V8 = _derive("v8", V5, row_map=RowMap.WARP, topology=Topology.WARP)
-V9 = _derive("v9", V6_DOUBLE, row_map=RowMap.GRID_STRIDE, update=Update.ONLINE, grid_blocks=256)
+V7 = _derive("v7", V6_DOUBLE, cache="inputs_registers", unaligned="scalar_groups")
+V8 = _derive("v8", V5, row_map="warp", topology="warp")
+V9 = _derive("v9", V6_DOUBLE, row_map="grid_stride", update="online", grid_blocks=256)
 
 # The 1-D vector study.
-C1 = _derive("c1", V2, cache=Cache.EXPS_OUTPUT)
+C1 = _derive("c1", V2, cache="exps_output")
 T1 = _derive(
     "t1",
     V2,
-    row_map=RowMap.GRID,
+    row_map="grid",
     tile_size=1024,
     threads_per_block=128,
-    normalize=Normalize.DIVIDE,
+    normalize="divide",
 )
-T2 = _derive("t2", T1, row_map=RowMap.BLOCK, update=Update.ONLINE_TILE)
+T2 = _derive("t2", T1, row_map="block", update="online_tile")
 
 
 def find_version(name: str) -> Version:

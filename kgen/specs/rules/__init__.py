@@ -14,7 +14,6 @@ from kgen.specs.rules.shapes import (
     SHAPE_READS,
     problems_for,
     refusals_for,
-    shared_cache_bytes,
     static_shared_bytes,
 )
 from kgen.specs.rules.threads import natural_topology
@@ -33,7 +32,6 @@ __all__ = [
     "problems_for",
     "refusals_for",
     "require_valid",
-    "shared_cache_bytes",
     "static_shared_bytes",
 ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kgen.specs.choices import Exp, Unaligned, VecScans
 from kgen.specs.rules.problem import Problem, number_rule, rule
 from kgen.specs.spec import Spec
 
@@ -13,12 +12,14 @@ MAX_TILE_SIZE = 2**18
 
 @number_rule("vec_size")
 def vectors_are_machine_words(spec: Spec) -> Iterator[Problem]:
-    """The machine loads 1, 2 or 4 floats at once."""
-    if spec.vec_size not in (1, 2, 4):
+    """The widest access has 16 bytes."""
+    sizes = spec.element.vec_sizes
+    if spec.vec_size not in sizes:
         yield Problem(
             ("vec_size",),
-            f"vec={spec.vec_size}: the machine accesses 1, 2 or 4 floats at once; "
-            f"use vec={min((1, 2, 4), key=lambda size: abs(size - spec.vec_size))}",
+            f"vec={spec.vec_size}: the machine accesses {sizes[0]} to {sizes[-1]} elements of "
+            f"{spec.element.name} at once; "
+            f"use vec={min(sizes, key=lambda size: abs(size - spec.vec_size))}",
         )
 
 
@@ -32,7 +33,7 @@ def tiles_are_row_parts(spec: Spec) -> Iterator[Problem]:
 @rule("vec_size", "vec_scans")
 def vectors_are_used_somewhere(spec: Spec) -> Iterator[Problem]:
     """Vector accesses and the scans that use them go together."""
-    if (spec.vec_size == 1) == (spec.vec_scans is VecScans.NONE):
+    if spec.vectorises == (spec.vec_first or spec.vec_second):
         return
     fix = "vec_scans=none" if spec.vec_size == 1 else "vec_scans=both or vec=1"
     if spec.vec_size == 1 and not spec.is_host:
@@ -47,7 +48,7 @@ def vectors_are_used_somewhere(spec: Spec) -> Iterator[Problem]:
 @rule("unaligned", "vec_size")
 def unaligned_needs_vectors(spec: Spec) -> Iterator[Problem]:
     """Scalar accesses are always aligned."""
-    if spec.vec_size == 1 and spec.unaligned is not Unaligned.SCALAR_ROW:
+    if spec.vec_size == 1 and not spec.unaligned.whole_row:
         yield Problem(
             ("unaligned", "vec_size"),
             f"unaligned={spec.unaligned} with vec=1: single floats are always aligned; "
@@ -74,7 +75,7 @@ def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("tile_size", "update", "row_map", "vec_size")
+@rule("tile_size", "update", "row_split", "vec_size")
 def tiles_have_a_use(spec: Spec) -> Iterator[Problem]:
     """tile_size belongs to tile-wise updates and to rows shared by several blocks."""
     tile = spec.tile_size
@@ -82,9 +83,9 @@ def tiles_have_a_use(spec: Spec) -> Iterator[Problem]:
         return
     if not spec.uses_tiles:
         yield Problem(
-            ("tile_size", "update", "row_map"),
-            f"tile={tile} with update={spec.update} and row_map={spec.row_map}: nothing goes by "
-            "tiles; use update=online_tile or row_map=grid, or leave tile out",
+            ("tile_size", "update", "row_split"),
+            f"tile={tile} with update={spec.update} and row_split={spec.row_split}: nothing goes "
+            "by tiles; use update=online_tile or row_split=tiles, or leave tile out",
         )
     elif tile % spec.vec_size:
         yield Problem(
@@ -94,25 +95,25 @@ def tiles_have_a_use(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("row_map", "cache", "vec_size", "exp")
+@rule("target", "cache", "vec_size", "exp")
 def host_has_no_device(spec: Spec) -> Iterator[Problem]:
     """Plain C++ has no vector types, caches or intrinsics of the device."""
     if not spec.is_host:
         return
     if spec.in_registers or spec.in_shared:
         yield Problem(
-            ("cache", "row_map"),
-            f"cache={spec.cache} with row_map=host: the host has no register file or shared memory "
+            ("cache", "target"),
+            f"cache={spec.cache} with target=host: the host has no register file or shared memory "
             "to place a row in; use cache=none or cache=exps_output",
         )
     if spec.vec_size != 1:
         yield Problem(
-            ("vec_size", "row_map"),
-            f"vec={spec.vec_size} with row_map=host: plain C++ has no float{spec.vec_size}; "
+            ("vec_size", "target"),
+            f"vec={spec.vec_size} with target=host: plain C++ has no float{spec.vec_size}; "
             "use vec=1",
         )
-    if spec.exp is Exp.FAST:
+    if spec.exp.device_only:
         yield Problem(
-            ("exp", "row_map"),
-            "exp=__expf with row_map=host: __expf is an instruction of the GPU; use exp=expf",
+            ("exp", "target"),
+            f"exp={spec.exp} with target=host: it is an instruction of the GPU; use exp=expf",
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.limits import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM
-from kgen.specs.choices import Cache, Merge, RowMap, Trip, VecScans
 from kgen.specs.rules.problem import Problem, rule
 from kgen.specs.spec import Spec, short_name
 
@@ -18,7 +17,8 @@ REGISTER_USE = (
     "cache",
     "items_per_thread",
     "vec_size",
-    "row_map",
+    "target",
+    "threads_per_row",
     "update",
     "tile_size",
     "threads_per_block",
@@ -40,38 +40,61 @@ def online_keeps_inputs(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("merge", "cache", "vec_scans", "row_map")
+@rule("merge", "cache", "vec_scans", "row_split")
 def parked_pairs_keep_their_thread(spec: Spec) -> Iterator[Problem]:
     """Exponentials parked against a thread's own maximum are rescaled by that thread."""
-    parked_pairs = spec.merge is Merge.PAIRED and spec.cache is Cache.EXPS_OUTPUT
-    if parked_pairs and spec.vec_scans in (VecScans.FIRST, VecScans.SECOND):
+    parked_pairs = spec.merge.is_paired and spec.parks
+    if parked_pairs and spec.vec_first != spec.vec_second:
         yield Problem(
             ("vec_scans", "merge", "cache"),
             f"vec_scans={spec.vec_scans} with merge=paired and cache=exps_output: the writing scan "
             "meets exponentials of other threads and does not know the maxima they refer to; "
             "use vec_scans=both or merge=separate",
         )
-    if parked_pairs and spec.row_map is RowMap.GRID:
+    if parked_pairs and spec.row_split.kernel_per_phase:
         yield Problem(
-            ("merge", "cache", "row_map"),
-            "merge=paired with cache=exps_output and row_map=grid: exponentials are parked against "
+            ("merge", "cache", "row_split"),
+            "merge=paired with cache=exps_output and row_split=tiles: exponentials are parked against "
             "a thread's own maximum, which the writing kernel no longer has; use merge=separate",
         )
 
 
-@rule("row_map", "cache")
+@rule("op", "cache")
+def exponentials_are_of_use(spec: Spec) -> Iterator[Problem]:
+    """Exponentials are kept for an output that is made of them."""
+    if spec.keeps_exps and not spec.op.keeps_exps:
+        other = "inputs_registers" if spec.in_registers else "none"
+        yield Problem(
+            ("cache", "op"),
+            f"cache={spec.cache} with op={spec.op}: its output is made of the inputs, not of their "
+            f"exponentials; use cache={other}",
+        )
+
+
+@rule("op", "normalize")
+def there_is_something_to_divide(spec: Spec) -> Iterator[Problem]:
+    """Dividing, or multiplying by the reciprocal, is a choice where the output is a quotient."""
+    if spec.normalize.divides and not spec.op.normalizes:
+        yield Problem(
+            ("normalize", "op"),
+            f"normalize={spec.normalize} with op={spec.op}: its output is no quotient; "
+            "use normalize=reciprocal, which stands for nothing here",
+        )
+
+
+@rule("row_split", "cache")
 def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
     """Registers and shared memory end with the kernel."""
-    if spec.row_map is RowMap.GRID and (spec.in_registers or spec.in_shared):
+    if spec.row_split.kernel_per_phase and (spec.in_registers or spec.in_shared):
         yield Problem(
-            ("cache", "row_map"),
-            f"cache={spec.cache} with row_map=grid: registers and shared memory do not outlive a "
+            ("cache", "row_split"),
+            f"cache={spec.cache} with row_split={spec.row_split}: registers and shared memory do not outlive a "
             "kernel, and a row needs several; use cache=none"
             + ("" if spec.is_online else " or cache=exps_output"),
         )
 
 
-@rule("cache", "items_per_thread", "trip", "vec_size")
+@rule("cache", "items_per_thread", "trip", "vec_size", "target", "row_split")
 def items_need_a_register_cache(spec: Spec) -> Iterator[Problem]:
     """items_per_thread and trip describe the register cache."""
     items = spec.items_per_thread
@@ -82,7 +105,7 @@ def items_need_a_register_cache(spec: Spec) -> Iterator[Problem]:
                 f"items={items} with vec={spec.vec_size} holds no element; use items=1",
             )
         return
-    can_cache = not spec.is_host and spec.row_map is not RowMap.GRID
+    can_cache = not spec.is_host and not spec.row_split.kernel_per_phase
     other = " or cache=inputs_registers" if can_cache else ""
     if items is not None:
         yield Problem(
@@ -90,7 +113,7 @@ def items_need_a_register_cache(spec: Spec) -> Iterator[Problem]:
             f"items={items} with cache={spec.cache}: items are what a thread keeps in registers; "
             f"use items=auto{other}",
         )
-    if spec.trip is Trip.RUNTIME:
+    if spec.trip.is_runtime:
         yield Problem(
             ("trip", "cache"),
             f"trip=runtime with cache={spec.cache}: only loops over a register cache have a trip "
@@ -108,7 +131,7 @@ def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
             yield _too_many(spec, "items_per_thread", items, spec.slots, most)
     elif spec.is_tiled and spec.tile_slots > (limit := value_limit(spec)):
         groups = (limit - spec.tail_slots) // spec.vec_size
-        most = groups * spec.vec_size * spec.threads_per_row
+        most = groups * spec.vec_size * spec.row_threads
         yield _too_many(spec, "tile_size", spec.tile_cols, spec.tile_slots, most)
 
 
@@ -128,7 +151,7 @@ def value_limit(spec: Spec) -> int:
 
     Indexed at run time (trip=runtime, and on the host) they are in memory of the thread's own.
     """
-    if spec.trip is Trip.RUNTIME or spec.is_host:
+    if spec.trip.is_runtime or spec.is_host:
         return MAX_LOCAL_VALUES
     resident = spec.threads_per_block * (spec.min_blocks_per_sm or 1)
     # A warp's registers are handed out in units of 8 a thread.

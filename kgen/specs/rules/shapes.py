@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK, WARP_SIZE
-from kgen.specs.choices import Cache, Merge, RowMap, Topology
+from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK
 from kgen.specs.rules.caches import REGISTER_USE, values_fit_the_registers
 from kgen.specs.rules.problem import SHAPE_RULES, Problem, ShapeCheck, rule, shape_rule
 from kgen.specs.spec import Spec
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
+# Maxima and sums are float32.
+STATS_VALUE_BYTES = 4
 # The axes that decide on which shapes a spec can run.
-SHAPE_READS = frozenset((*REGISTER_USE, "static_cols", "topology", "merge"))
+SHAPE_READS = frozenset((*REGISTER_USE, "row_split", "static_cols", "topology", "merge"))
 
 
 @rule(*REGISTER_USE, "static_cols")
@@ -84,7 +85,7 @@ def _held_in_registers(spec: Spec, cols: int, word: str) -> Iterator[Problem]:
         head = f"items=auto would keep {needed.items_per_thread} x vec={vec} values in each of "
         head += f"threads={spec.threads_per_block}, more than its registers"
     else:
-        head = f"items={items} x vec={vec} x threads={spec.threads_per_row} covers "
+        head = f"items={items} x vec={vec} x threads={spec.row_threads} covers "
         head += f"{spec.capacity} columns"
     ways = [f"items>={needed.items_per_thread}"] if items is not None and enough_registers else []
     if bigger := threads_that_hold(spec, cols):
@@ -96,7 +97,7 @@ def _held_in_registers(spec: Spec, cols: int, word: str) -> Iterator[Problem]:
 
 
 def _cache_that_holds(spec: Spec, cols: int) -> str:
-    shared = spec.replace(cache=Cache.INPUTS_SHARED, items_per_thread=None)
+    shared = spec.replace(cache="inputs_shared", items_per_thread=None)
     if spec.is_host or list(row_fits_shared_memory(shared, 1, cols)):
         return "cache=none"
     return "cache=inputs_shared"
@@ -104,7 +105,7 @@ def _cache_that_holds(spec: Spec, cols: int) -> str:
 
 def threads_that_hold(spec: Spec, cols: int) -> int | None:
     """Return the least power-of-two block size whose register cache holds the row, if any does."""
-    if spec.threads_per_row != spec.threads_per_block:
+    if spec.row_threads != spec.threads_per_block:
         return None
     threads = 1 << spec.threads_per_block.bit_length()
     while threads <= MAX_THREADS_PER_BLOCK:
@@ -120,11 +121,11 @@ def row_fits_shared_memory(spec: Spec, rows: int, cols: int) -> Iterator[Problem
     """A shared cache holds the rows of a block beside what the reductions take."""
     if not spec.in_shared:
         return
-    needed = shared_cache_bytes(spec, cols)
+    needed = spec.shared_bytes(cols)
     if needed > MAX_SHARED_BYTES - static_shared_bytes(spec):
         yield Problem(
             ("cache",),
-            f"cache=inputs_shared keeps {spec.rows_per_block} x {cols} floats = {needed} bytes a "
+            f"cache={spec.cache} keeps {spec.rows_per_block} x {cols} elements = {needed} bytes a "
             f"block, more than the {MAX_SHARED_BYTES} bytes of shared memory that any GPU has; "
             "use cache=none",
         )
@@ -133,27 +134,15 @@ def row_fits_shared_memory(spec: Spec, rows: int, cols: int) -> Iterator[Problem
 @shape_rule
 def grid_has_enough_blocks(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
     """Where blocks share a row, the tile decides how many there are."""
-    if spec.row_map is RowMap.GRID:
-        blocks = rows * -(-cols // spec.tile_cols)
-        if blocks > MAX_GRID_BLOCKS:
-            yield Problem(
-                ("tile_size",),
-                f"{rows} x {cols} in tiles of {spec.tile_cols} needs {blocks} blocks, more than "
-                f"the {MAX_GRID_BLOCKS} of a grid; use a larger tile",
-            )
-
-
-def shared_cache_bytes(spec: Spec, cols: int) -> int:
-    """Return the dynamic shared memory of a block: its rows' inputs, if they are cached there."""
-    stride = -(-cols // spec.vec_size) * spec.vec_size  # rows start on a vector boundary
-    return spec.rows_per_block * stride * 4 if spec.in_shared else 0
+    if not spec.is_host and (blocks := spec.grid_for(rows, cols)) > MAX_GRID_BLOCKS:
+        yield Problem(
+            ("tile_size",),
+            f"{rows} x {cols} in tiles of {spec.tile_cols} needs {blocks} blocks, more than "
+            f"the {MAX_GRID_BLOCKS} of a grid; use a larger tile",
+        )
 
 
 def static_shared_bytes(spec: Spec) -> int:
     """Return the bytes of static shared memory that a block's reductions take."""
-    if spec.topology in (Topology.NONE, Topology.WARP):
-        return 0
-    values = spec.threads_per_block // (1 if spec.topology is Topology.TREE else WARP_SIZE)
-    # Thread 0's walk has an array for the maximum and one for the sum; a pair is twice as large.
-    doubled = spec.merge is Merge.PAIRED or spec.topology is Topology.WARPS_THREAD0
-    return (8 if doubled else 4) * values
+    values = int(spec.topology.shared_values.of(spec))
+    return STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values

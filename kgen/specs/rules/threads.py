@@ -5,26 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.limits import MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SM, WARP_SIZE
-from kgen.specs.choices import Merge, RowMap, Topology
+from kgen.specs.declared import choices
+from kgen.specs.formula import is_power_of_two
 from kgen.specs.rules.problem import Problem, number_rule, rule
-from kgen.specs.spec import MAX_STRIDE_BLOCKS, ONE_THREAD_A_ROW, Spec
+from kgen.specs.spec import MAX_STRIDE_BLOCKS, Spec
+
+# The axes that decide how many threads share a row.
+ROW_THREADS = ("threads_per_row", "threads_per_block")
 
 
-def natural_topology(spec: Spec) -> Topology:
-    """Return the topology that always connects the threads of a row."""
-    if spec.threads_per_row == 1:
-        return Topology.NONE
-    if spec.row_map is RowMap.WARP:
-        return Topology.WARP
-    return Topology.TWO_LEVEL if spec.threads_per_block % WARP_SIZE == 0 else Topology.TREE
+def is_connected(spec: Spec) -> bool:
+    """Whether the reduction combines exactly the threads of a row."""
+    return bool(spec.topology.connects.of(spec))
 
 
-def _connection(spec: Spec, *ways: str) -> str:
-    """Return the given ways to connect a row's threads, and the topology that does, if one does."""
-    threads, natural = spec.threads_per_row, natural_topology(spec)
-    if natural is not Topology.TREE or threads & (threads - 1) == 0:
-        return " or ".join([*ways, f"topology={natural}"])
-    return " or ".join(ways or [f"topology=two_level,threads={max(threads // 32, 1) * 32}"])
+def natural_topology(spec: Spec) -> str:
+    """Return the first declared topology that connects the threads of a row, or the spec's own."""
+    known = choices("topology", spec.overlay)
+    return next((word for word in known if is_connected(spec.replace(topology=word))), spec.topology)
+
+
+def _connection(spec: Spec) -> str:
+    """Return what to set so that a row's threads are connected."""
+    natural = natural_topology(spec)
+    if natural != spec.topology:
+        return f"topology={natural}"
+    ways = [f"threads={threads}" for threads in _block_sizes_near(spec)]
+    return " or ".join(ways or ["topology=two_level,threads=256"])
+
+
+def _block_sizes_near(spec: Spec) -> list[int]:
+    """Return the nearest block sizes below and above with which the topology connects a row."""
+    threads = spec.threads_per_block
+    fit = [
+        size
+        for size in range(1, MAX_THREADS_PER_BLOCK + 1)
+        if is_connected(spec.replace(threads_per_block=size))
+    ]
+    return [*[size for size in fit if size < threads][-1:], *[s for s in fit if s > threads][:1]]
 
 
 @number_rule("threads_per_block")
@@ -38,107 +56,122 @@ def threads_fit_a_block(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("row_map", "threads_per_block")
-def host_has_one_thread(spec: Spec) -> Iterator[Problem]:
-    """The host version is serial."""
-    threads = spec.threads_per_block
-    if spec.is_host and threads != 1:
+@number_rule("threads_per_row")
+def a_row_has_part_of_a_warp_or_whole_warps(spec: Spec) -> Iterator[Problem]:
+    """Part of a warp is a power of two of its lanes."""
+    threads = spec.threads_per_row
+    if threads is None:
+        return
+    part = 1 <= threads <= WARP_SIZE and is_power_of_two(threads)
+    if not part and (threads % WARP_SIZE or not 1 <= threads <= MAX_THREADS_PER_BLOCK):
         yield Problem(
-            ("threads_per_block", "row_map"),
-            f"threads={threads} on row_map=host: the host runs on one thread; use threads=1",
+            ("threads_per_row",),
+            f"threads_per_row={threads}: a row has 1, 2, 4, 8, 16 or 32 threads, or whole warps; "
+            "use one of these, or auto for all threads of the block",
         )
 
 
-@rule("topology", "row_map", "threads_per_block")
-def warps_are_whole(spec: Spec) -> Iterator[Problem]:
-    """Shuffles and one-warp rows need whole warps."""
-    threads = spec.threads_per_block
-    by_warps = spec.topology in (Topology.TWO_LEVEL, Topology.WARPS_THREAD0)
-    if threads % WARP_SIZE and (by_warps or spec.row_map is RowMap.WARP):
-        low = min(max(threads // WARP_SIZE, 1) * WARP_SIZE, MAX_THREADS_PER_BLOCK)
-        reason = f"topology={spec.topology}" if by_warps else "row_map=warp"
-        choice = f"{low} or {low + WARP_SIZE}" if low < MAX_THREADS_PER_BLOCK else str(low)
+@rule(*ROW_THREADS)
+def rows_divide_the_block(spec: Spec) -> Iterator[Problem]:
+    """A block has a whole number of rows at a time."""
+    threads, row_threads = spec.threads_per_block, spec.row_threads
+    if threads % row_threads:
+        low = max(threads // row_threads, 1) * row_threads
+        choice = f"{low} or {low + row_threads}" if low < threads else str(low)
         yield Problem(
-            ("threads_per_block", "topology", "row_map"),
-            f"threads={threads} with {reason}: a block must be whole warps of {WARP_SIZE} threads; "
+            ROW_THREADS,
+            f"threads={threads} with threads_per_row={row_threads}: a block has whole rows; "
             f"use threads={choice}",
         )
 
 
-@rule("topology", "row_map", "threads_per_block")
-def tree_halves_evenly(spec: Spec) -> Iterator[Problem]:
-    """A halving tree needs a power of two."""
-    threads = spec.threads_per_row
-    if spec.topology is Topology.TREE and threads & (threads - 1):
-        low = 1 << (threads.bit_length() - 1)
-        ways = [f"threads={low}"] + [f"threads={2 * low}"] * (2 * low <= MAX_THREADS_PER_BLOCK)
-        ways += ["topology=two_level"] * (threads % WARP_SIZE == 0)
+@rule("target", "row_split", "row_loop", *ROW_THREADS)
+def host_has_one_thread(spec: Spec) -> Iterator[Problem]:
+    """The host version is serial."""
+    serial = spec.threads_per_block == 1 and not spec.row_split.kernel_per_phase
+    if spec.is_host and not (serial and not spec.row_loop.repeats):
         yield Problem(
-            ("threads_per_block", "topology"),
-            f"threads={threads} with topology=tree: halving needs a power of two; "
-            f"use {' or '.join(ways)}",
+            ("threads_per_block", "threads_per_row", "row_split", "row_loop", "target"),
+            f"threads={spec.threads_per_block} with row_split={spec.row_split} and "
+            f"row_loop={spec.row_loop} on target=host: the host runs on one thread, row after row; "
+            "use threads=1,row_split=none,row_loop=once",
         )
 
 
-@rule("topology", "row_map", "threads_per_block")
-def topology_fits_row_map(spec: Spec) -> Iterator[Problem]:
+@rule("row_split", "row_loop", *ROW_THREADS)
+def split_rows_have_whole_blocks(spec: Spec) -> Iterator[Problem]:
+    """Where blocks share a row, each of them works on one row's part at a time."""
+    if not spec.row_split.whole_blocks:
+        return
+    if spec.row_threads != spec.threads_per_block:
+        yield Problem(
+            ("threads_per_row", "row_split"),
+            f"threads_per_row={spec.row_threads} with row_split={spec.row_split}: a block has all "
+            "its threads on its part of a row; use threads_per_row=auto",
+        )
+    if spec.row_loop.repeats:
+        yield Problem(
+            ("row_loop", "row_split"),
+            f"row_loop={spec.row_loop} with row_split={spec.row_split}: every part of a row has a "
+            "block of its own; use row_loop=once",
+        )
+
+
+@rule("topology", "target", *ROW_THREADS)
+def reduction_connects_the_row(spec: Spec) -> Iterator[Problem]:
     """The reduction must connect exactly the threads of a row."""
-    threads, topology = spec.threads_per_row, spec.topology
-    axes = ("topology", "row_map", "threads_per_block")
-    if spec.row_map in ONE_THREAD_A_ROW and topology is not Topology.NONE:
+    if is_connected(spec):
+        return
+    reason = spec.topology.limit
+    if spec.row_threads > 1 and is_connected(spec.replace(threads_per_row=1)):
+        reason = "their results never meet"
+    yield Problem(
+        ("topology", *ROW_THREADS),
+        f"topology={spec.topology} with {spec.row_threads} threads a row of "
+        f"threads={spec.threads_per_block}: {reason}; use {_connection(spec)}",
+    )
+
+
+@rule("update", *ROW_THREADS)
+def tiles_are_reduced_by_all(spec: Spec) -> Iterator[Problem]:
+    """Every tile ends in a block barrier, which groups without a row would not meet."""
+    if spec.is_tiled and WARP_SIZE < spec.row_threads < spec.threads_per_block:
         yield Problem(
-            axes,
-            f"topology={topology} with row_map={spec.row_map}: one thread has the whole row, so "
-            "there is nothing to combine; use topology=none",
-        )
-    elif topology is Topology.NONE and threads != 1:
-        yield Problem(
-            axes,
-            f"topology=none with {threads} threads a row: their results never meet; "
-            f"use {_connection(spec)}",
-        )
-    elif topology is Topology.WARP and threads != WARP_SIZE:
-        yield Problem(
-            axes,
-            f"topology=warp with threads={threads}: shuffles reach only the {WARP_SIZE} lanes of a "
-            f"warp; use {_connection(spec, f'threads={WARP_SIZE}')}",
-        )
-    elif spec.row_map is RowMap.WARP and topology not in (Topology.WARP, Topology.TREE):
-        yield Problem(
-            axes,
-            f"topology={topology} with row_map=warp: a row has one warp, and other warps hold "
-            "other rows; use topology=warp",
+            ("threads_per_row", "update"),
+            f"threads_per_row={spec.row_threads} of threads={spec.threads_per_block} with "
+            f"update={spec.update}: groups past the last row would miss the barriers of a tile; "
+            "use threads_per_row=auto or 32",
         )
 
 
-@rule("merge", "topology")
+@rule("merge", "target", *ROW_THREADS)
 def pairs_have_somewhere_to_meet(spec: Spec) -> Iterator[Problem]:
     """A paired merge joins the states of several threads."""
-    if spec.merge is Merge.PAIRED and spec.topology is Topology.NONE:
+    if spec.merge.is_paired and spec.row_threads == 1:
         yield Problem(
-            ("merge", "topology"),
-            "merge=paired with topology=none: no two threads share a row, so no states are merged; "
-            "use merge=separate",
+            ("merge", *ROW_THREADS),
+            f"merge={spec.merge} with threads_per_row=1: no two threads share a row, so no states "
+            "are merged; use merge=separate",
         )
 
 
-@rule("grid_blocks", "row_map")
-def grid_belongs_to_grid_stride(spec: Spec) -> Iterator[Problem]:
-    """Only the grid-stride row map leaves the number of blocks open."""
+@rule("grid_blocks", "row_loop")
+def grid_belongs_to_a_row_loop(spec: Spec) -> Iterator[Problem]:
+    """Only blocks that go on to further rows leave their number open."""
     grid = spec.grid_blocks
     if grid is None:
         return
-    if spec.row_map is not RowMap.GRID_STRIDE:
+    if not spec.row_loop.repeats:
         yield Problem(
-            ("grid_blocks", "row_map"),
-            f"grid={grid} with row_map={spec.row_map}: the matrix alone decides the grid; "
-            "use row_map=grid_stride or leave grid out",
+            ("grid_blocks", "row_loop"),
+            f"grid={grid} with row_loop={spec.row_loop}: the matrix alone decides the grid; "
+            "use row_loop=grid_stride or leave grid out",
         )
     elif not 1 <= grid <= MAX_STRIDE_BLOCKS:
         yield Problem(("grid_blocks",), f"grid={grid}: use 1 to {MAX_STRIDE_BLOCKS} blocks")
 
 
-@rule("min_blocks_per_sm", "threads_per_block", "row_map")
+@rule("min_blocks_per_sm", "threads_per_block", "target")
 def blocks_fit_an_sm(spec: Spec) -> Iterator[Problem]:
     """Launch bounds cannot ask for more threads than an SM has."""
     blocks = spec.min_blocks_per_sm
@@ -147,8 +180,8 @@ def blocks_fit_an_sm(spec: Spec) -> Iterator[Problem]:
     most = MAX_THREADS_PER_SM // max(spec.threads_per_block, 1)
     if spec.is_host:
         yield Problem(
-            ("min_blocks_per_sm", "row_map"),
-            f"min_blocks={blocks} with row_map=host: there are no blocks; use min_blocks=auto",
+            ("min_blocks_per_sm", "target"),
+            f"min_blocks={blocks} with target=host: there are no blocks; use min_blocks=auto",
         )
     elif not 1 <= blocks <= min(most, 32):
         yield Problem(

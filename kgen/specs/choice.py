@@ -1,0 +1,204 @@
+"""The records of choices: what a choice of each axis states about itself.
+
+Everybody asks these facts and nobody which choice it is, so a new choice is a declaration in a
+`choices.toml` (kgen's beside its templates, or a user's) and at most one template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kgen.specs.formula import Formula, formula
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice(str):
+    """A choice, equal to the word that a user types for it.
+
+    `help` says what it is, `phrase` is its part of a kernel's title, `requires` the least
+    architecture that has it (`sm_90`; '' for all).
+    """
+
+    word: str
+    help: str = ""
+    phrase: str = ""
+    requires: str = ""
+
+    def __new__(cls, word: str, *facts: object, **named: object) -> Choice:
+        """Make the text that the choice is."""
+        return super().__new__(cls, word)
+
+    def __getnewargs__(self) -> tuple[str]:
+        """Return what a copy in another process is made of, beside the facts."""
+        return (self.word,)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Op(Choice):
+    """What is computed of a row.
+
+    `input` is what is taken of an element x of the matrix, `output` the result for such an x,
+    `sums` the terms of row_sum; all in float64 are the reference. An error is judged relative to
+    `error_scale`, which may name y (the element's reference) and y_max (its row's largest).
+    `keeps_exps`: the output can be made of exp(x - m) alone; `normalizes`: by dividing by the sum,
+    so that the axis normalize means something; `sum_is_one`: the outputs of a row add up to 1.
+    """
+
+    input: Formula = formula("x")
+    output: Formula = formula("x")
+    sums: Formula = formula("exp(x - row_max)")
+    error_scale: Formula = formula("y_max")
+    keeps_exps: bool = False
+    normalizes: bool = False
+    sum_is_one: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Side(Choice):
+    """Where the code runs: on the device, or on the host."""
+
+    is_host: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowSplit(Choice):
+    """How a row is split over blocks, and how these meet.
+
+    `tasks` counts the pieces of work for blocks. `kernel_per_phase`: they meet at the boundaries
+    of kernels, in `workspace_bytes` of global memory that are zero before every call.
+    `whole_blocks`: each of them has all its threads on the row. `cluster_size` blocks are launched
+    as a cluster.
+    """
+
+    blocks_per_row: Formula = formula("1")
+    tasks: Formula = formula("ceil_div(rows, rows_per_block)")
+    workspace_bytes: Formula = formula("0")
+    cluster_size: Formula = formula("1")
+    kernel_per_phase: bool = False
+    whole_blocks: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowLoop(Choice):
+    """How many blocks are launched for the `tasks`; `repeats`: a block goes on to further rows."""
+
+    grid: Formula = formula("tasks")
+    repeats: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowMap(Choice):
+    """A short word that sets several axes."""
+
+    sets: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Topology(Choice):
+    """How the threads of a row combine what they found: the template's `row_reduce`.
+
+    It `connects` rows of so many threads, and `limit` says why no others. It takes
+    `shared_values` values of shared memory a block. `needs_identity`: it combines values of
+    nobody; `orders_memory`: what the row's threads wrote before it, all of them may read after it;
+    `reusable`: it may be called again at once, without a barrier of the row's threads between.
+    """
+
+    connects: Formula = formula("row_threads > 0")
+    limit: str = ""
+    shared_values: Formula = formula("0")
+    needs_identity: bool = False
+    orders_memory: bool = False
+    reusable: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Merge(Choice):
+    """Whether maximum and sum are reduced apart or as a pair."""
+
+    is_paired: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Update(Choice):
+    """What a thread does with an element on the way to the row's maximum and sum.
+
+    `is_online`: both are found in one scan; `is_tiled`: tile by tile, by all threads of the row;
+    `misses_inf`: a +inf leaves the sum finite, so it has to be looked for.
+    """
+
+    is_online: bool = False
+    is_tiled: bool = False
+    misses_inf: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cache(Choice):
+    """What is kept between the scans of a row.
+
+    `place` is registers, shared, output or nothing; `keeps_exps`: exponentials instead of inputs.
+    `capacity` is the longest row that fits, `shared_bytes` the dynamic shared memory of a block.
+    """
+
+    place: str = ""
+    keeps_exps: bool = False
+    capacity: Formula | None = None
+    shared_bytes: Formula = formula("0")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VecScans(Choice):
+    """Which scans use vector accesses: those that reduce, the one that writes."""
+
+    reduces: bool = False
+    writes: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Unaligned(Choice):
+    """What vectorised scans do on a row off a vector boundary; `whole_row`: they go scalar."""
+
+    whole_row: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trip(Choice):
+    """Whether the loops over a register cache have a run-time trip count."""
+
+    is_runtime: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Exp(Choice):
+    """The form of the exponential: the function that is called, and whether hosts lack it."""
+
+    call: str = ""
+    device_only: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Normalize(Choice):
+    """How an exponential becomes an output."""
+
+    divides: bool = False
+
+
+@dataclass(frozen=True)
+class Element:
+    """The type of the matrix: its name for users, in C, and its size in bytes.
+
+    Sixteen bytes is the widest access, so `vec_sizes` ends at 16 / bytes elements.
+    """
+
+    name: str
+    c_type: str
+    bytes: int
+
+    @property
+    def vec_sizes(self) -> tuple[int, ...]:
+        """The elements that one access can have."""
+        return tuple(size for size in (1, 2, 4, 8) if size * self.bytes <= 16)
+
+
+FLOAT32 = Element("float32", "float", 4)

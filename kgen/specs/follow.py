@@ -1,0 +1,150 @@
+"""How axes that are not named follow the named ones to where they still mean something.
+
+Naming `vec=4` on a scalar version vectorises both scans; naming a row map brings a reduction that
+connects its threads; leaving a register cache drops its items. A named axis never moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kgen.specs.rules.threads import is_connected, natural_topology
+from kgen.specs.spec import Spec
+
+# Returns where an axis of a spec goes that was derived from a base.
+Move = Callable[[Spec, Spec], Any]
+
+
+@dataclass(frozen=True)
+class Follower:
+    """An axis that moves when an axis that it `reads` was named or has moved."""
+
+    axis: str
+    reads: frozenset[str]
+    move: Move
+
+
+FOLLOWERS: list[Follower] = []
+
+
+def follower(axis: str, *reads: str) -> Callable[[Move], Move]:
+    """Register how an axis follows those that it reads; the order of definition is that of moves."""
+
+    def register(move: Move) -> Move:
+        FOLLOWERS.append(Follower(axis, frozenset(reads), move))
+        return move
+
+    return register
+
+
+def follow(spec: Spec, base: Spec, named: frozenset[str]) -> Spec:
+    """Move the axes of `spec`, which sets the `named` ones on `base`."""
+    changed = named
+    for step in FOLLOWERS:
+        if step.axis in named or changed.isdisjoint(step.reads):
+            continue
+        value = step.move(spec, base)
+        if value != getattr(spec, step.axis):
+            spec = spec.replace(**{step.axis: value})
+            changed = changed | {step.axis}
+    return spec
+
+
+@follower("threads_per_row", "target", "row_split")
+def _threads_per_row(spec: Spec, base: Spec) -> int | None:
+    if spec.is_host:
+        return 1
+    return None if spec.row_split.kernel_per_phase or base.is_host else spec.threads_per_row
+
+
+@follower("row_split", "target")
+def _row_split(spec: Spec, base: Spec) -> str:
+    return "none" if spec.is_host else spec.row_split
+
+
+@follower("row_loop", "target", "row_split")
+def _row_loop(spec: Spec, base: Spec) -> str:
+    return "once" if spec.is_host or spec.row_split.kernel_per_phase else spec.row_loop
+
+
+@follower("threads_per_block", "target")
+def _threads_per_block(spec: Spec, base: Spec) -> int:
+    if spec.is_host:
+        return 1
+    return 256 if base.is_host else spec.threads_per_block
+
+
+@follower("topology", "target", "threads_per_row", "row_split")
+def _topology(spec: Spec, base: Spec) -> str:
+    return spec.topology if is_connected(spec) else natural_topology(spec)
+
+
+@follower("merge", "target", "threads_per_row")
+def _merge(spec: Spec, base: Spec) -> str:
+    return "separate" if spec.row_threads == 1 else spec.merge
+
+
+@follower("cache", "op", "target", "row_split", "update")
+def _cache(spec: Spec, base: Spec) -> str:
+    cache: str = spec.cache
+    if spec.cache.keeps_exps and (spec.is_online or not spec.op.keeps_exps):
+        cache = "inputs_registers" if spec.in_registers else "none"
+    if (spec.in_registers or spec.in_shared) and (spec.is_host or spec.row_split.kernel_per_phase):
+        cache = "exps_output" if spec.cache.keeps_exps and spec.op.keeps_exps else "none"
+    return cache
+
+
+@follower("vec_size", "target")
+def _vec_size(spec: Spec, base: Spec) -> int:
+    return 1 if spec.is_host else spec.vec_size
+
+
+@follower("vec_scans", "vec_size")
+def _vec_scans(spec: Spec, base: Spec) -> str:
+    if spec.vec_size == 1:
+        return "none"
+    return base.vec_scans if base.vectorises else "both"
+
+
+@follower("items_per_thread", "cache")
+def _items_per_thread(spec: Spec, base: Spec) -> int | None:
+    return spec.items_per_thread if spec.in_registers else None
+
+
+@follower("trip", "cache")
+def _trip(spec: Spec, base: Spec) -> str:
+    return spec.trip if spec.in_registers else "static"
+
+
+@follower("tile_size", "target", "threads_per_row", "row_split", "update")
+def _tile_size(spec: Spec, base: Spec) -> int | None:
+    # A tile that was chosen for a block's threads is no tile for a few of them.
+    narrower = spec.row_threads < spec.threads_per_block or spec.is_host
+    return None if narrower or not spec.uses_tiles else spec.tile_size
+
+
+@follower("grid_blocks", "row_loop")
+def _grid_blocks(spec: Spec, base: Spec) -> int | None:
+    return spec.grid_blocks if spec.row_loop.repeats else None
+
+
+@follower("unaligned", "vec_size")
+def _unaligned(spec: Spec, base: Spec) -> str:
+    return spec.unaligned if spec.vectorises else "scalar_row"
+
+
+@follower("prefetch", "vec_scans", "vec_size", "cache")
+def _prefetch(spec: Spec, base: Spec) -> bool:
+    return spec.prefetch and spec.vec_second and not (spec.in_registers or spec.in_shared)
+
+
+@follower("normalize", "op")
+def _normalize(spec: Spec, base: Spec) -> str:
+    return spec.normalize if spec.op.normalizes else "reciprocal"
+
+
+# The axes that move others, and those that never move.
+LEADING_AXES = frozenset().union(*(step.reads for step in FOLLOWERS))
+MOVING_AXES = frozenset(step.axis for step in FOLLOWERS)
