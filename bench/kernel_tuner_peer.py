@@ -27,7 +27,6 @@ from kgen.evidence.reference import Reference
 from kgen.execute import source_for
 from kgen.files import write_atomically
 from kgen.launch import plan, serial_additions
-from kgen.specs.choices import RowMap
 from kgen.specs.rules import problems, problems_for
 from kgen.specs.spec import Spec
 from kgen.specs.variants import parse, spelling
@@ -62,7 +61,7 @@ class Space(NamedTuple):
         """Whether a point is one kernel (Kernel Tuner times no more) and can hold the shape."""
         spec = spec_of(point)
         found = problems(spec) or problems_for(spec, self.rows, self.cols)
-        return not found and spec.row_map is not RowMap.GRID
+        return not found and not spec.row_split.kernel_per_phase
 
     def text(self, point: Point) -> str:
         """Return the source of a point, its kernel under the common name."""

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgen.limits import WARP_SIZE
 from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
-from kgen.specs.choices import RowMap
-from kgen.specs.rules import require_valid, shared_cache_bytes
+from kgen.specs.rules import require_valid
 from kgen.specs.spec import Spec
-
-# One pair of maximum and sum a row.
-STATS_BYTES = 8
 
 
 @dataclass(frozen=True)
 class Launch:
     """One kernel launch: a one-dimensional grid of `grid` blocks of `block` threads.
 
-    `shared_bytes` is the dynamic shared memory of a block. `args` names the kernel's arguments in
+    `shared_bytes` is the dynamic shared memory of a block, `cluster_size` how many blocks are
+    launched as a cluster (1: none). `args` names the kernel's arguments in
     order, each one of `x` (const float*), `y` (float*), `workspace` (a device pointer), `rows`
     and `cols` (int).
     """
@@ -29,6 +25,7 @@ class Launch:
     block: int
     shared_bytes: int
     args: tuple[str, ...]
+    cluster_size: int = 1
 
 
 @dataclass(frozen=True)
@@ -57,38 +54,17 @@ def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
     launches = tuple(
         Launch(
             symbol,
-            grid_blocks(spec, rows, cols),
+            spec.grid_for(rows, cols),
             spec.threads_per_block,
-            shared_cache_bytes(spec, cols),
+            spec.shared_bytes(cols),
             kernel.args,
+            int(spec.row_split.cluster_size.of(spec)),
         )
         for symbol, kernel in zip(source.kernels, kernels(spec), strict=True)
     )
-    return LaunchPlan(
-        rows, cols, launches, rows * STATS_BYTES if spec.row_map is RowMap.GRID else 0
-    )
-
-
-def grid_blocks(spec: Spec, rows: int, cols: int) -> int:
-    """Return the blocks of a launch on a non-empty rows x cols matrix."""
-    if spec.row_map is RowMap.HOST:
-        return 1
-    if spec.row_map is RowMap.GRID:
-        return rows * ceil_div(cols, spec.tile_cols)
-    if spec.row_map is RowMap.GRID_STRIDE:
-        return min(rows, spec.stride_blocks)
-    return ceil_div(rows, spec.rows_per_block)
+    return LaunchPlan(rows, cols, launches, spec.workspace_bytes(rows))
 
 
 def serial_additions(spec: Spec, cols: int) -> int:
     """Return how many additions one thread makes in sequence for a row: the error grows so."""
-    own = ceil_div(
-        min(cols, spec.tile_cols) if spec.row_map is RowMap.GRID else cols, spec.threads_per_row
-    )
-    across = ceil_div(cols, spec.tile_cols) if spec.uses_tiles else 0
-    return own + across + WARP_SIZE
-
-
-def ceil_div(a: int, b: int) -> int:
-    """Return a / b rounded up."""
-    return -(-a // b)
+    return int(spec.serial_additions.value({"cols": cols}))

@@ -14,7 +14,6 @@ from kgen.evidence.reference import judge
 from kgen.execute import Target, observe, run, source_for
 from kgen.launch import serial_additions
 from kgen.sources.source import Source
-from kgen.specs.choices import RowMap
 from kgen.specs.rules import problems_for
 from kgen.specs.spec import Spec
 from kgen.specs.variants import spelling
@@ -170,9 +169,9 @@ def boundary_shapes(spec: Spec) -> list[Shape]:
 
 def boundary_cols(spec: Spec) -> list[int]:
     """Return the row lengths at and around the spec's limits."""
-    vec, threads = spec.vec_size, spec.threads_per_row
+    vec, threads = spec.vec_size, spec.row_threads
     limits = [1, 2 * vec, 32, threads, threads * vec, 2 * threads * vec, 256, 1000]
-    if spec.uses_tiles or spec.row_map is RowMap.GRID:
+    if spec.uses_tiles:
         limits += [spec.tile_cols, 3 * spec.tile_cols]
     if spec.in_registers and spec.items_per_thread is not None:
         limits += [spec.capacity - 1]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from kgen import __version__
 from kgen.errors import UsageError
 from kgen.files import write_atomically
+from kgen.overlay import OURS
 from kgen.sources.render import render, template_hash
 from kgen.sources.source import Source
-from kgen.specs.rules import shared_cache_bytes
 from kgen.specs.spec import DEFAULT_COLS
 from kgen.specs.versions import VERSIONS
 
@@ -56,7 +56,7 @@ def write(source: Source, folder: Path, force: bool = False) -> Path:
 
 
 def _is_edited(found: bytes, source: Source) -> bool:
-    origin = f"(kgen {__version__}, templates {template_hash()})".encode()
+    origin = f"(kgen {__version__}, templates {template_hash(source.spec.overlay)})".encode()
     return origin in found and found != source.text.encode()
 
 
@@ -65,7 +65,7 @@ def report(source: Source, binary: Binary, cols: int = DEFAULT_COLS) -> list[Ker
     from kgen.toolchain.occupancy import occupancy
 
     spec, rows = source.spec, []
-    dynamic = shared_cache_bytes(spec, spec.static_cols or cols)
+    dynamic = spec.shared_bytes(spec.static_cols or cols)
     for kernel in binary.kernels:
         shared = kernel.static_shared_bytes + dynamic
         full = occupancy(binary.arch, spec.threads_per_block, kernel.registers, shared)
@@ -90,7 +90,7 @@ def manifest(sources: dict[str, Source]) -> str:
         }
         for name, source in sources.items()
     }
-    content: dict[str, Any] = {"kgen": __version__, "templates": template_hash(), "files": files}
+    content: dict[str, Any] = {"kgen": __version__, "templates": template_hash(OURS), "files": files}
     return json.dumps(content, indent=2) + "\n"
 
 

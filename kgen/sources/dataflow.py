@@ -44,9 +44,8 @@ class Dataflow:
         self.has_idle_groups = partial and not spec.is_host
         self.may_leave = spec.rows_per_block > 1 and not partial
         # Maximum and sum are reduced by one kernel, apart, and so use shared memory in turn.
-        self.reductions_share = (
-            not spec.merge.is_paired and not spec.row_split.kernel_per_phase and self.reduces
-        )
+        in_one = spec.is_online or not spec.row_split.kernel_per_phase
+        self.reductions_share = in_one and not spec.merge.is_paired and self.reduces
 
     # --- Threads ---
 

@@ -27,7 +27,7 @@ def read_source(path: Path) -> Source:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(f"{path} cannot be read: {reason}") from None
     header = _header(text)
-    title = re.match(r"//\s*(softmax_\w+):", header)
+    title = re.match(r"//\s*(\w+):", header)
     version = re.search(r"^// variant\s+(\w+)", header, re.MULTILINE)
     if not title or not version:
         raise UsageError(

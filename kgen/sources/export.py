@@ -6,14 +6,12 @@ from pathlib import Path
 
 from kgen.errors import UsageError
 from kgen.files import write_atomically
-from kgen.launch import STATS_BYTES
-from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, WARP_SIZE
+from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES
 from kgen.sources.build import write
 from kgen.sources.kernels import kernels
 from kgen.sources.render import environment
 from kgen.sources.source import Source
-from kgen.specs.choices import RowMap
-from kgen.specs.rules import MAX_DIMENSION, shared_cache_bytes, static_shared_bytes
+from kgen.specs.rules import MAX_DIMENSION, static_shared_bytes
 from kgen.specs.spec import DEFAULT_COLS, Spec
 from kgen.toolchain import CompileOptions
 
@@ -42,14 +40,13 @@ def script(source: Source) -> str:
     spec = source.spec
     arguments = (kernel.args for kernel in kernels(spec))
     max_cols, max_cols_reason = _longest_row(spec)
-    template = environment().get_template("export.py.j2")
+    template = environment(spec.overlay).get_template("export.py.j2")
     return template.render(
         s=spec,
         stem=source.stem,
         kernels=list(zip(source.kernels, arguments, strict=True)),
         nvcc_options=CompileOptions().flags(),
-        workspace_bytes=STATS_BYTES if spec.row_map is RowMap.GRID else 0,
-        warp_size=WARP_SIZE,
+        uses_workspace=spec.workspace_bytes(1) > 0,
         max_rows=MAX_DIMENSION,
         max_cols=max_cols,
         max_cols_reason=max_cols_reason,
@@ -64,9 +61,9 @@ def _longest_row(spec: Spec) -> tuple[int, str]:
     if spec.static_cols:
         return spec.static_cols, "The row length that the kernel was compiled for"
     if spec.in_registers:
-        return spec.capacity, "The longest row that the register cache holds"
+        return int(spec.capacity), "The longest row that the register cache holds"
     if spec.in_shared:
         free = MAX_SHARED_BYTES - static_shared_bytes(spec)
-        vectors = free // shared_cache_bytes(spec, spec.vec_size)
+        vectors = free // spec.shared_bytes(spec.vec_size)
         return vectors * spec.vec_size, "The longest row that any GPU's shared memory holds"
     return MAX_DIMENSION, "The longest row that the kernel can count"

@@ -133,8 +133,8 @@ def _opens_or_closes(lines: list[str], number: int) -> bool:
 
 
 def _broken(line: str) -> str:
-    """Break a line of code that is too long after a comma."""
-    cut = line.rfind(", ", 0, MAX_LINE) + 1
+    """Break a line of code that is too long after a comma or a semicolon."""
+    cut = max(line.rfind(mark, 0, MAX_LINE) for mark in (", ", "; ")) + 1
     if len(line) <= MAX_LINE or not cut or line.lstrip().startswith("//"):
         return line
     indent = " " * (len(line) - len(line.lstrip()) + 4)

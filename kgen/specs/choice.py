@@ -66,7 +66,7 @@ class Side(Choice):
 class RowSplit(Choice):
     """How a row is split over blocks, and how these meet.
 
-    `tasks` counts the pieces of work for blocks. `kernel_per_phase`: they meet at the boundaries
+    `tasks` counts the pieces of work for blocks, `block_cols` the columns of one. `kernel_per_phase`: they meet at the boundaries
     of kernels, in `workspace_bytes` of global memory that are zero before every call.
     `whole_blocks`: each of them has all its threads on the row. `cluster_size` blocks are launched
     as a cluster.
@@ -74,6 +74,7 @@ class RowSplit(Choice):
 
     blocks_per_row: Formula = formula("1")
     tasks: Formula = formula("ceil_div(rows, rows_per_block)")
+    block_cols: Formula = formula("cols")
     workspace_bytes: Formula = formula("0")
     cluster_size: Formula = formula("1")
     kernel_per_phase: bool = False

@@ -6,10 +6,12 @@ that tell valid points from invalid ones are in `kgen.specs.rules`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from kgen.limits import WARP_SIZE
 from kgen.overlay import OURS, Overlay
 from kgen.specs.choice import (
     FLOAT32,
@@ -175,6 +177,13 @@ class Spec:
         return self._known(self.row_split.workspace_bytes)
 
     @property
+    def serial_additions(self) -> Formula:
+        """How many additions one thread makes in sequence for a row, as a formula of cols."""
+        tiles = " + ceil_div(cols, tile_cols)" if self.uses_tiles else ""
+        text = f"ceil_div(block_cols, row_threads) + {WARP_SIZE}{tiles}"
+        return self._known(formula(text).known({"block_cols": self.row_split.block_cols}))
+
+    @property
     def requires(self) -> str:
         """The least architecture that has all the choices, such as `sm_90`; '' for any."""
         return max((getattr(self, name).requires for name in CHOICE_AXES), key=_arch_number)
@@ -312,6 +321,14 @@ SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
     "min_blocks_per_sm": (None,),  # no bound on registers
     "static_cols": (None,),  # one kernel for all row lengths
 }
+
+
+@functools.cache
+def axes_set_by(name: str) -> frozenset[str]:
+    """Return the axes that a name of the command line sets: itself, or those it is short for."""
+    if name != ROW_MAP:
+        return frozenset((name,))
+    return frozenset().union(*(choice.sets for choice in choices(ROW_MAP).values()))  # type: ignore[attr-defined]
 
 
 def _arch_number(arch: str) -> int:

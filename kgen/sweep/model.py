@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kgen.launch import Launch, LaunchPlan, ceil_div
+from kgen.launch import Launch, LaunchPlan
 from kgen.limits import WARP_SIZE
-from kgen.specs.choices import RowMap
+from kgen.specs.formula import ceil_div
 from kgen.specs.spec import Spec
 from kgen.store.measurement import Measurement
 from kgen.sweep.rows import spec_of
@@ -31,7 +31,6 @@ from kgen.toolchain.binary import KernelResources
 from kgen.toolchain.occupancy import occupancy
 
 SECTOR_BYTES = 32
-FLOAT_BYTES = 4
 COUNTS = (
     "global_loads",
     "global_stores",
@@ -121,7 +120,7 @@ def model_us(
         # The counts are of all launches together; each has its warps' share.
         share = number / sum(warps)
         work = {name: count * share for name, count in counts.items()}
-        matrix_bytes = 2 * FLOAT_BYTES * row.rows * row.cols * share
+        matrix_bytes = 2 * spec_of(row).element_bytes * row.rows * row.cols * share
         total += _Launch(spec_of(row), row, launch, kernel, number, work, matrix_bytes, gpu).us()
     return total
 
@@ -164,10 +163,10 @@ class _Launch:
 
     def _again(self) -> _Place:
         """Return where a later scan finds the row: the nearest cache that holds all such rows."""
-        gpu, row_bytes = self.gpu, FLOAT_BYTES * self.row.cols
+        gpu, row_bytes = self.gpu, self.spec.element_bytes * self.row.cols
         rows_per_sm = self._blocks_per_sm() * self.spec.rows_per_block
         rows = min(self.row.rows, rows_per_sm * gpu.multiprocessors)
-        if self.spec.row_map is RowMap.GRID:  # the scans are launches, each of which goes over all
+        if self.spec.row_split.kernel_per_phase:  # the scans are launches, each of which goes over all
             rows = self.row.rows
         elif rows_per_sm * row_bytes <= gpu.l1_bytes:
             return _Place(gpu.l1_gb_per_s, gpu.l1_cycles)
@@ -208,9 +207,9 @@ class _Launch:
     def _load_cycles(self) -> float:
         """Return the cycles of a warp's loads; the first scan's come from DRAM."""
         spec = self.spec
-        scans = 1 if spec.row_map is RowMap.GRID else spec.scans
+        scans = 1 if spec.row_split.kernel_per_phase else spec.scans
         rows = 1
-        if spec.row_map is not RowMap.GRID:
+        if not spec.row_split.kernel_per_phase:
             rows = ceil_div(self.row.rows, self.launch.grid * spec.rows_per_block)
         loads = self.counts["global_loads"] / self.warps / (rows * scans)
         trips = 1 if spec.in_registers else math.ceil(loads / LOADS_IN_FLIGHT)

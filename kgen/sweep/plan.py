@@ -8,9 +8,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kgen.errors import UsageError
+from kgen.specs.follow import LEADING_AXES, MOVING_AXES, follow
 from kgen.specs.rules import NUMBER_RULES, RULES, SHAPE_READS, Rule, name_of, refusals_for
-from kgen.specs.spec import AXES, Spec
-from kgen.specs.variants import LEADING_AXES, STAYING_AXES, follow, settings, spelling
+from kgen.specs.spec import AXES, Spec, axes_set_by
+from kgen.specs.variants import settings, spelling
 from kgen.sweep.space import Shape, Space
 from kgen.sweep.where import Where
 
@@ -76,12 +77,13 @@ def plan(*spaces: Space) -> Plan:
 
 # What tells kernels on shapes apart: every axis of the resolved spec, rows and cols.
 Identity = tuple[object, ...]
-_values_of = operator.attrgetter(*AXES, "own")
+_values_of = operator.attrgetter(*AXES, "overlay")
 
 
 def _place(axis: str) -> tuple[bool, int]:
     """Order the axes: those that others follow, then those that many rules read."""
-    return axis not in LEADING_AXES, -sum(axis in rule.reads for rule in RULES)
+    sets = axes_set_by(axis)
+    return sets.isdisjoint(LEADING_AXES), -sum(not sets.isdisjoint(rule.reads) for rule in RULES)
 
 
 class _Walk:
@@ -94,12 +96,12 @@ class _Walk:
 
     def __init__(self, space: Space, variant: str, made: Plan, seen: set[Identity]) -> None:
         self.space, self.made, self.seen = space, made, seen
-        self.where = Where(space.where) if space.where else None
-        self.base, self.fixed = settings(variant)
+        self.where = Where(space.where, space.overlay) if space.where else None
+        self.base, self.fixed = settings(variant, space.overlay)
         self.start = self.base.replace(**self.fixed)
-        self.named = frozenset(self.fixed) | space.axes.keys()
+        self.named = frozenset(self.fixed).union(*map(axes_set_by, space.axes))
         self.order = sorted(space.axes, key=_place)
-        self.leading = len(LEADING_AXES & space.axes.keys())
+        self.leading = sum(not axes_set_by(axis).isdisjoint(LEADING_AXES) for axis in self.order)
         self.due: list[list[Rule]] = [[] for _ in range(len(self.order) + 1)]
         for rule in (*NUMBER_RULES, *RULES):
             self.due[max(map(self._set_at, rule.reads))].append(rule)
@@ -109,9 +111,10 @@ class _Walk:
 
     def _set_at(self, axis: str) -> int:
         """Return how many axes of the order are set when an axis has its last value."""
-        if axis in self.order:
-            return self.order.index(axis) + 1
-        return 0 if axis in self.fixed or axis in STAYING_AXES else self.leading
+        setters = [place for place, setter in enumerate(self.order, 1) if axis in axes_set_by(setter)]
+        if setters:
+            return max(setters)
+        return self.leading if axis in MOVING_AXES and axis not in self.fixed else 0
 
     def visit(self, spec: Spec, shapes: tuple[Shape, ...], depth: int) -> None:
         """Plan all combinations on shapes that begin with `spec`, whose first `depth` are set."""

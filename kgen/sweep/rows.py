@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kgen.specs.axes import parse_value
-from kgen.specs.spec import AXES, Spec, format_value
+from kgen.specs.spec import AXES, ROW_MAP, Spec, format_value
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.timing.statistics import Ratio, paired_ratio
 
@@ -24,7 +24,11 @@ def spec_of(row: Measurement) -> Spec:
     if not row.spec:
         raise ValueError(f"{row.variant} has no spec")
     values: dict[str, Any] = json.loads(row.spec)
-    axes = {name: parse_value(name, format_value(values[name])) for name in AXES if name in values}
+    axes = {
+        name: parse_value(name, format_value(values[name]))
+        for name in (ROW_MAP, *AXES)  # older rows have the short word
+        if name in values
+    }
     return Spec(version=values["version"]).replace(**axes)
 
 
@@ -38,7 +42,7 @@ def typed_axes(spec: Spec, cols: int) -> dict[str, str]:
 
     So threads can be compared: with twice as many, half the items are needed.
     """
-    axes = {name: format_value(spec.written[name]) for name in AXES}
+    axes = {name: format_value(getattr(spec, name)) for name in AXES}
     if spec.in_registers and spec.items_per_thread == spec.items_for(spec.static_cols or cols):
         axes["items_per_thread"] = format_value(None)
     return axes

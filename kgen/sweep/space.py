@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgen.errors import UsageError
+from kgen.overlay import OURS, Overlay
 from kgen.specs.axes import find_axis, parse_value, swept_values
-from kgen.specs.spec import AXES, format_value, short_name
+from kgen.specs.spec import AXES, axes_set_by, format_value, short_name
 from kgen.specs.variants import settings
 from kgen.specs.versions import VERSIONS
 from kgen.sweep.where import Where
@@ -37,6 +38,7 @@ class Space:
     cols: tuple[int, ...] = (4096,)
     axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     where: str = ""
+    overlay: Overlay = OURS
 
     @classmethod
     def make(
@@ -46,6 +48,7 @@ class Space:
         cols: Iterable[int] = (4096,),
         axes: Mapping[str, Iterable[object]] | None = None,
         where: str = "",
+        overlay: Overlay = OURS,
     ) -> Space:
         """Return the space of what a user writes: axes short or in full, values as in a variant.
 
@@ -54,12 +57,12 @@ class Space:
         variant and the sweep set.
         """
         listed = tuple(dict.fromkeys(variants))
-        values = read_axes(axes or {})
+        values = read_axes(axes or {}, overlay)
         for variant in listed:
-            _check_variant(variant, values)
+            _check_variant(variant, values, overlay)
         if where:
-            Where(where)
-        return cls(listed, _sizes("rows", rows), _sizes("cols", cols), values, where)
+            Where(where, overlay)
+        return cls(listed, _sizes("rows", rows), _sizes("cols", cols), values, where, overlay)
 
     def changed(
         self,
@@ -80,6 +83,7 @@ class Space:
             tuple(cols) or self.cols,
             {**_written(self.axes), **{find_axis(word): of for word, of in (axes or {}).items()}},
             f"({self.where}) and ({where})" if self.where and where else self.where or where,
+            self.overlay,
         )
 
     @property
@@ -94,24 +98,32 @@ class Space:
         return math.prod(sizes)
 
 
-def everything(rows: Iterable[int], cols: Iterable[int], where: str = "") -> tuple[Space, Space]:
+def everything(
+    rows: Iterable[int], cols: Iterable[int], where: str = "", overlay: Overlay = OURS
+) -> tuple[Space, Space]:
     """Return the spaces of all versions, and of every combination over all axes.
 
     What is tried on an axis of numbers is in `kgen.specs.spec.SWEPT`.
     """
-    versions = Space.make(VERSIONS, rows, cols, where=where)
-    axes = {axis: swept_values(axis) for axis in AXES}
+    versions = Space.make(VERSIONS, rows, cols, where=where, overlay=overlay)
+    axes = {axis: swept_values(axis, overlay) for axis in AXES}
     return versions, replace(versions, variants=("v1",), axes=axes)
 
 
-def read_axes(axes: Mapping[str, Iterable[object]]) -> dict[str, tuple[Any, ...]]:
+def read_axes(
+    axes: Mapping[str, Iterable[object]], overlay: Overlay = OURS
+) -> dict[str, tuple[Any, ...]]:
     """Return the axes by their full names with their values. Raises UsageError as `make` does."""
     values: dict[str, tuple[Any, ...]] = {}
     for word, written in axes.items():
         axis = find_axis(word)
         if axis in values:
             raise UsageError(f"the sweep sets {short_name(axis)} twice")
-        parsed = (parse_value(axis, text) for entry in written for text in _expanded(axis, entry))
+        parsed = (
+            parse_value(axis, text, overlay)
+            for entry in written
+            for text in _expanded(axis, entry)
+        )
         values[axis] = tuple(dict.fromkeys(parsed))
         if not values[axis]:
             raise UsageError(f"the sweep gives {word} no value; name some, or leave {word} out")
@@ -146,9 +158,10 @@ def _written(axes: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[str, ...]]:
     return {axis: tuple(map(format_value, values)) for axis, values in axes.items()}
 
 
-def _check_variant(variant: str, axes: Mapping[str, object]) -> None:
-    for axis in settings(variant)[1]:
-        if axis in axes:
+def _check_variant(variant: str, axes: Mapping[str, object], overlay: Overlay) -> None:
+    swept = frozenset().union(*map(axes_set_by, axes))
+    for axis in settings(variant, overlay)[1]:
+        if axis in swept:
             raise UsageError(
                 f"{variant} sets {short_name(axis)}, and so does the sweep; leave it out of one"
             )

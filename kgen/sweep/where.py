@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import simpleeval
 
 from kgen.errors import UsageError
+from kgen.overlay import OURS, Overlay
 from kgen.specs.axes import AXIS_NAMES, listed_values, parse_value
 from kgen.specs.spec import format_value
 from kgen.specs.versions import find_version
@@ -25,8 +26,8 @@ MAX_LENGTH = 2000
 AUTO = "auto"
 # What follows from a spec and can be asked as well.
 _DERIVED = (
-    "threads_per_row rows_per_block scans tile_cols is_host is_online is_tiled in_registers "
-    "in_shared keeps_exps vec_first vec_second"
+    "rows_per_block scans tile_cols is_host is_online is_tiled in_registers in_shared keeps_exps "
+    "vec_first vec_second"
 ).split()
 _NODES = (
     *(ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare),
@@ -47,10 +48,10 @@ class Where:
     in quotes or without. Raises UsageError that shows what in the text it cannot read.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, overlay: Overlay = OURS) -> None:
         self.text = text
         try:
-            self._tree = _parse(text)
+            self._tree = _parse(text, overlay)
         except UsageError as error:
             raise UsageError(f"where: {error}") from None
         self._evaluator = _evaluator()
@@ -78,7 +79,7 @@ class Where:
 
 
 def _as_written(axis: str) -> Callable[[_Names], Any]:
-    return lambda at: at.kernel.written[axis]
+    return lambda at: getattr(at.kernel, axis)
 
 
 def _of_kernel(name: str) -> Callable[[_Names], Any]:
@@ -104,6 +105,7 @@ NAMES: dict[str, Callable[[_Names], Any]] = {
     "variant": lambda at: at.point.variant,
     **{word: _as_written(axis) for word, axis in AXIS_NAMES.items()},
     **{name: _of_kernel(name) for name in _DERIVED},
+    "threads_per_row": lambda at: at.kernel.row_threads,
     AUTO: lambda at: AUTO,
     "true": lambda at: True,
     "false": lambda at: False,
@@ -124,11 +126,11 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return lambda a, b: a != AUTO and b != AUTO and compare(a, b)
 
 
-def _parse(text: str) -> ast.Expression:
+def _parse(text: str, overlay: Overlay) -> ast.Expression:
     if len(text) > MAX_LENGTH:
         raise UsageError(f"a condition has at most {MAX_LENGTH} characters")
     try:
-        tree: ast.Expression = _Words().visit(ast.parse(text.strip(), mode="eval"))
+        tree: ast.Expression = _Words(overlay).visit(ast.parse(text.strip(), mode="eval"))
     except SyntaxError as error:
         near = (error.text or text).strip()
         raise UsageError(f"{near!r} is not an expression: {error.msg}") from None
@@ -142,13 +144,16 @@ def _parse(text: str) -> ast.Expression:
 class _Words(ast.NodeTransformer):
     """Turns the words that an axis of words is compared with into its choices."""
 
+    def __init__(self, overlay: Overlay) -> None:
+        self.overlay = overlay
+
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
         sides = [node.left, *node.comparators]
         axis = next((side.id for side in sides if _is_of_words(side)), None)
         if axis is not None:
             node.left, *node.comparators = (
-                side if _is_of_words(side) else _chosen(axis, side) for side in sides
+                side if _is_of_words(side) else _chosen(axis, side, self.overlay) for side in sides
             )
         return node
 
@@ -159,21 +164,21 @@ def _is_of_words(node: ast.expr) -> TypeGuard[ast.Name]:
     return node.id == "version" or bool(listed_values(AXIS_NAMES.get(node.id, "")))
 
 
-def _chosen(axis: str, node: ast.expr) -> ast.expr:
+def _chosen(axis: str, node: ast.expr, overlay: Overlay) -> ast.expr:
     match node:
         case ast.Name(id=str(word)) | ast.Constant(value=str(word)):
-            return ast.Constant(_choice(axis, word))
+            return ast.Constant(_choice(axis, word, overlay))
         case ast.Constant(value=bool(value)):
-            return ast.Constant(_choice(axis, format_value(value)))
+            return ast.Constant(_choice(axis, format_value(value), overlay))
         case ast.Tuple(elts=entries) | ast.List(elts=entries):
-            return ast.Tuple([_chosen(axis, entry) for entry in entries], ast.Load())
+            return ast.Tuple([_chosen(axis, entry, overlay) for entry in entries], ast.Load())
     raise UsageError(f"{axis} is compared with {ast.unparse(node)}; {axis} takes words")
 
 
-def _choice(axis: str, word: str) -> bool | str:
+def _choice(axis: str, word: str, overlay: Overlay) -> bool | str:
     if axis == "version":
         return find_version(word).name
-    choice = parse_value(AXIS_NAMES[axis], word)
+    choice = parse_value(AXIS_NAMES[axis], word, overlay)
     return choice if isinstance(choice, bool) else str(choice)  # as messages are to show it
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from kgen.errors import CompileFailed, UsageError
 from kgen.evidence.check import name_of
 from kgen.execute import Target, source_for
-from kgen.launch import Launch, LaunchPlan, ceil_div, plan, serial_additions
+from kgen.launch import Launch, LaunchPlan, plan, serial_additions
+from kgen.specs.formula import ceil_div
 from kgen.limits import WARP_SIZE
 from kgen.sources.source import Source
 from kgen.specs.rules import require_valid

@@ -14,12 +14,13 @@ from kgen.cpu.compiler import describe_cxx, find_cxx
 from kgen.execute import require_place
 from kgen.gpu import device_info
 from kgen.gpu.nvml import device_uuid
+from kgen.overlay import OURS, Overlay
 from kgen.sources.render import template_hash
 from kgen.store.measurement import CPU, Provenance
 from kgen.toolchain import find_nvcc
 
 
-def this_run(on: str = "gpu", commit: str | None = None) -> Provenance:
+def this_run(on: str = "gpu", commit: str | None = None, overlay: Overlay = OURS) -> Provenance:
     """Describe a run that begins now, on the GPU or the CPU, of `checkout_commit()` by default.
 
     Raises MissingTool without a GPU or nvcc, or on the CPU without a C++ compiler; UsageError for
@@ -33,7 +34,7 @@ def this_run(on: str = "gpu", commit: str | None = None) -> Provenance:
         measured_at=now.isoformat(timespec="seconds"),
         **device,
         kgen=__version__,
-        templates=template_hash(),
+        templates=template_hash(overlay),
         commit=checkout_commit() if commit is None else commit,
     )
 

@@ -49,8 +49,8 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
     if candidate.source:
         row = replace(row, source_hash=hashlib.sha256(candidate.source.text.encode()).hexdigest())
     if isinstance(candidate.source, Source):
-        written = candidate.source.spec.written
-        axes = {name: written[name] for name in ("version", *AXES)}
+        spec = candidate.source.spec
+        axes = {name: getattr(spec, name) for name in ("version", *AXES)}
         row = replace(row, spec=json.dumps(axes, default=format_value))
     if candidate.reason:
         return replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)

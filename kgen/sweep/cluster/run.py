@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kgen.errors import CompileFailed
-from kgen.launch import ceil_div
+from kgen.specs.formula import ceil_div
 from kgen.store.measurement import Measurement, Outcome
 from kgen.sweep.cluster.crew import Crew, Machine
 from kgen.sweep.cluster.desk import Desk, Errand

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from kgen import __version__
 from kgen.errors import CompileFailed, MissingTool
+from kgen.overlay import OURS, Overlay
 from kgen.sources.render import template_hash
 from kgen.sources.source import Source
 from kgen.store.measurement import Measurement, Provenance
@@ -31,9 +32,9 @@ class Facts:
     reason: str = ""
 
 
-def own_facts() -> Facts:
+def own_facts(overlay: Overlay = OURS) -> Facts:
     """Return what must be the same on all workers."""
-    return Facts(__version__, template_hash())
+    return Facts(__version__, template_hash(overlay))
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,11 @@ class AskFacts:
     commit: str
     measures: bool
     describe: Describe = this_run
+    overlay: Overlay = OURS
 
     def __call__(self) -> Facts:
         """Return the facts."""
-        facts = replace(own_facts(), nvcc=_nvcc())
+        facts = replace(own_facts(self.overlay), nvcc=_nvcc())
         if not self.measures:
             return facts
         try:
