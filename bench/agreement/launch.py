@@ -23,7 +23,7 @@ def launch(job: str) -> str:
     source = source_for(find_target(name), rows, cols)
     x = make("uniform", rows, cols)
     y = gpu.run(source, plan(source, rows, cols), x, is_bare=True)
-    return judge(y, x, serial_additions(source.spec, cols)).reason or "right"
+    return judge(y, x, serial_additions(source.spec, cols), source.spec.op).reason or "right"
 
 
 def main() -> None:

@@ -52,7 +52,8 @@ def run(
     if output_file:
         _save(output_file, y)
     source = source_for(target, *matrix.shape)
-    verdict = judge(y.reshape(matrix.shape), matrix, serial_additions(source.spec, matrix.shape[1]))
+    additions = serial_additions(source.spec, matrix.shape[1])
+    verdict = judge(y.reshape(matrix.shape), matrix, additions, source.spec.op)
     facts = {
         "variant": name_of(target),
         "on": on,

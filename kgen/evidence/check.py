@@ -82,10 +82,10 @@ def check(
         try:
             for order in orders:
                 y = run(source, x, on, schedule=order, timeout_s=timeout_s)
-                row = _judged(row, y, x, serial_additions(source.spec, cols))
+                row = _judged(row, y, x, source.spec)
             if row.ok and on == "cpu" and spec.vec_size > 1:
                 y = run(source, x, schedule=orders[0], timeout_s=timeout_s, offsets=OFFSETS)
-                row = _judged(row, y, x, serial_additions(source.spec, cols))
+                row = _judged(row, y, x, source.spec)
             if row.ok and (memory or races):
                 row = _observed(row, source, x[: observed_rows(spec)], orders[-1], memory, races)
         except CheckFailed as failure:
@@ -126,9 +126,9 @@ def observed_rows(spec: Spec) -> int:
     return max(2 * spec.rows_per_block, spec.grid_blocks or 0) + 1
 
 
-def _judged(row: CheckRow, y: Matrix, x: Matrix, additions: int) -> CheckRow:
+def _judged(row: CheckRow, y: Matrix, x: Matrix, spec: Spec) -> CheckRow:
     """Return the row with the verdict on one more output."""
-    verdict = judge(y, x, additions)
+    verdict = judge(y, x, serial_additions(spec, row.cols), spec.op)
     place = "" if verdict.ok else f"input {row.inputs[verdict.row % len(row.inputs)]}: "
     return replace(
         row,

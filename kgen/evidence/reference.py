@@ -1,7 +1,8 @@
-"""The float64 softmax that kernels are judged against, and the criteria of the judgement.
+"""The float64 results that kernels are judged against, and the criteria of the judgement.
 
-An absolute tolerance would let an all-zero output pass on long rows, so errors are measured
-relative to the largest value of their row of the reference.
+An absolute tolerance would let an all-zero output pass on long rows, so the errors of a softmax are
+measured relative to the largest value of their row of the reference; other operations declare what
+theirs are relative to.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgen.specs.choice import Op
+from kgen.specs.spec import AXES
+
 Array = NDArray[Any]
 
 # Half a unit in the last place of float32: the relative error of one rounding.
 FLOAT32_ROUNDING = 2.0**-24
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 # Rows are judged this many elements at a time (8 MiB in float64), whatever the matrix's size.
 CHUNK_ELEMENTS = 1 << 20
@@ -25,21 +30,32 @@ CHUNK_ELEMENTS = 1 << 20
 MAX_KEPT_ELEMENTS = 1 << 26
 
 
-def softmax64(x: Array) -> NDArray[np.float64]:
-    """Return the softmax of each row of `x` (rows x cols), computed in float64.
+SOFTMAX: Op = AXES["op"].default
+_FUNCTIONS = {"exp": np.exp, "log": np.log, "abs": np.abs, "min": np.minimum, "max": np.maximum}
 
-    As in PyTorch, a row with a NaN or +inf, and a row of nothing but -inf, is NaN everywhere; an
-    empty matrix gives an empty result. Raises ValueError unless `x` has two dimensions.
+
+def reference64(x: Array, op: Op = SOFTMAX) -> NDArray[np.float64]:
+    """Return what an operation computes of each row of `x` (rows x cols), in float64.
+
+    The operation's declared formulas say what that is. As in PyTorch, a row with a NaN or +inf, and
+    a row of nothing but -inf, is NaN everywhere; an empty matrix gives an empty result. Raises
+    ValueError unless `x` has two dimensions.
     """
     rows, cols = x.shape
-    result = x.astype(np.float64)
     if rows == 0 or cols == 0:
-        return result
-    with np.errstate(invalid="ignore", under="ignore"):
-        result -= result.max(axis=1, keepdims=True)
-        np.exp(result, out=result)
-        result /= result.sum(axis=1, keepdims=True)
-    return result
+        return x.astype(np.float64)
+    with np.errstate(invalid="ignore", under="ignore", divide="ignore"):
+        names = {"x": op.input.value({"x": x.astype(np.float64)}, _FUNCTIONS)}
+        names["row_max"] = names["x"].max(axis=1, keepdims=True)
+        names["row_sum"] = op.sums.value(names, _FUNCTIONS).sum(axis=1, keepdims=True)
+        result: NDArray[np.float64] = op.output.value(names, _FUNCTIONS)
+        # What float32 cannot hold is infinite in every kernel's output.
+        return np.where(np.abs(result) > FLOAT32_MAX, np.copysign(np.inf, result), result)
+
+
+def softmax64(x: Array) -> NDArray[np.float64]:
+    """Return the softmax of each row of `x` in float64, as `reference64` does."""
+    return reference64(x)
 
 
 def tolerance(serial_additions: int) -> float:
@@ -105,13 +121,13 @@ class Verdict:
         )
 
 
-def judge(y: Array, x: Array, serial_additions: int) -> Verdict:
-    """Judge `y` as the softmax of the rows of `x` (both rows x cols), as `Reference.judge` does."""
-    return Reference(x).judge(y, serial_additions)
+def judge(y: Array, x: Array, serial_additions: int, op: Op = SOFTMAX) -> Verdict:
+    """Judge `y` as the operation on the rows of `x` (both rows x cols), as `Reference` does."""
+    return Reference(x).judge(y, serial_additions, op)
 
 
 class Reference:
-    """The float64 softmax of `x` (rows x cols), against which any number of outputs is judged.
+    """The float64 results of `x` (rows x cols), against which any number of outputs is judged.
 
     It is computed in chunks of rows, on all cores, and kept unless it is very large.
     """
@@ -119,14 +135,15 @@ class Reference:
     def __init__(self, x: Array) -> None:
         self.x = x
         self._step = max(1, CHUNK_ELEMENTS // max(1, x.shape[1]))
-        self._kept: dict[int, NDArray[np.float64]] = {}
+        self._kept: dict[tuple[Op, int], NDArray[np.float64]] = {}
 
-    def judge(self, y: Array, serial_additions: int) -> Verdict:
-        """Judge `y` (rows x cols) as the softmax of the reference's input.
+    def judge(self, y: Array, serial_additions: int, op: Op = SOFTMAX) -> Verdict:
+        """Judge `y` (rows x cols) as the operation on the reference's input.
 
         `serial_additions` is how many values one thread of the kernel adds up one after the other.
         Every element must be within `tolerance` of the reference, every row's sum within
-        `row_sum_tolerance` of 1, and NaN must be exactly where the reference has it.
+        `row_sum_tolerance` of 1 where outputs add up to 1, and what is not finite must be exactly
+        where the reference has it.
         """
         if y.shape != self.x.shape:
             shapes = f"the output is {y.shape}, but the input is {self.x.shape}"
@@ -135,25 +152,25 @@ class Reference:
             return Verdict(ok=True)
         starts = range(0, y.shape[0], self._step)
         with ThreadPoolExecutor() as pool:
-            chunks = list(pool.map(lambda start: self._measure(y, start), starts))
-        return _verdict(chunks, serial_additions, y.shape[1])
+            chunks = list(pool.map(lambda start: self._measure(y, start, op), starts))
+        return _verdict(chunks, serial_additions, y.shape[1], op)
 
-    def _measure(self, y: Array, start: int) -> _Chunk:
-        return _measure_chunk(y[start : start + self._step], self._expected(start), start)
+    def _measure(self, y: Array, start: int, op: Op) -> _Chunk:
+        return _measure_chunk(y[start : start + self._step], self._expected(start, op), start, op)
 
-    def _expected(self, start: int) -> NDArray[np.float64]:
-        if start in self._kept:
-            return self._kept[start]
-        expected = softmax64(self.x[start : start + self._step])
+    def _expected(self, start: int, op: Op) -> NDArray[np.float64]:
+        if (op, start) in self._kept:
+            return self._kept[op, start]
+        expected = reference64(self.x[start : start + self._step], op)
         if self.x.size <= MAX_KEPT_ELEMENTS:
-            self._kept[start] = expected
+            self._kept[op, start] = expected
         return expected
 
 
-def _verdict(chunks: list[_Chunk], serial_additions: int, cols: int) -> Verdict:
+def _verdict(chunks: list[_Chunk], serial_additions: int, cols: int, op: Op) -> Verdict:
     worst = max(chunks, key=lambda chunk: chunk.max_rel_error)
     sums = max(chunks, key=lambda chunk: chunk.row_sum_error)
-    wrong_element = _element_reason(worst, serial_additions)
+    wrong_element = _element_reason(worst, serial_additions, op)
     reason = wrong_element or _sum_reason(sums, serial_additions, cols)
     return Verdict(
         ok=not reason,
@@ -177,18 +194,19 @@ class _Chunk:
     worst_sum_row: int
 
 
-def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int) -> _Chunk:
+def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int, op: Op) -> _Chunk:
     got = y.astype(np.float64)
+    finite = np.isfinite(expected)
+    names = {"y": expected, "y_max": expected.max(axis=1, keepdims=True)}
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(got - expected)
-        sum_error = np.abs(got.sum(axis=1) - 1.0)
-    got_nan, expected_nan = np.isnan(got), np.isnan(expected)
-    error[got_nan & expected_nan] = 0.0
-    error[got_nan != expected_nan] = np.inf
+        sum_error = np.abs(got.sum(axis=1) - 1.0) if op.sum_is_one else np.zeros(len(got))
+        # Where the reference is not finite, only the same value is right.
+        same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+        error = np.where(finite & np.isfinite(got), error, np.where(same, 0.0, np.inf))
+        relative = error / np.where(finite, op.error_scale.value(names, _FUNCTIONS), 1.0)
     # Without a finite reference there is no sum; elements that are NaN have an error already.
-    sum_error[np.isnan(sum_error) | expected_nan[:, 0]] = 0.0
-    # A reference row is finite everywhere or NaN everywhere, and its maximum at least 1 / cols.
-    relative = error / np.where(expected_nan[:, :1], 1.0, expected.max(axis=1, keepdims=True))
+    sum_error[np.isnan(sum_error) | ~finite.all(axis=1)] = 0.0
     row, col = (int(i) for i in np.unravel_index(np.argmax(relative), relative.shape))
     sum_row = int(np.argmax(sum_error))
     return _Chunk(
@@ -200,7 +218,7 @@ def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int) -> _Chun
     )
 
 
-def _element_reason(chunk: _Chunk, serial_additions: int) -> str:
+def _element_reason(chunk: _Chunk, serial_additions: int, op: Op) -> str:
     row, col, got, expected = chunk.worst
     place = f"element (row {row}, column {col})"
     if math.isnan(got) and not math.isnan(expected):
@@ -211,8 +229,8 @@ def _element_reason(chunk: _Chunk, serial_additions: int) -> str:
     if chunk.max_rel_error <= allowed:
         return ""
     return (
-        f"{place} is {got:.9g} instead of {expected:.9g}: {chunk.max_rel_error:.2e} of the row's "
-        f"largest value, where {allowed:.2e} is allowed"
+        f"{place} is {got:.9g} instead of {expected:.9g}: {chunk.max_rel_error:.2e} of "
+        f"{op.error_words}, where {allowed:.2e} is allowed"
     )
 
 

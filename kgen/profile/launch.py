@@ -25,7 +25,7 @@ def launch(job: Job) -> None:
     source = job.source()
     x = make("uniform", job.rows, job.cols)
     y = gpu.run(source, plan(source, job.rows, job.cols), x, is_bare=True)
-    verdict = judge(y, x, serial_additions(source.spec, job.cols))
+    verdict = judge(y, x, serial_additions(source.spec, job.cols), source.spec.op)
     if not verdict.ok:
         raise CheckFailed(f"{job} is wrong: {verdict.reason}")
 

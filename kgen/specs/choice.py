@@ -41,7 +41,8 @@ class Op(Choice):
 
     `input` is what is taken of an element x of the matrix, `output` the result for such an x,
     `sums` the terms of row_sum; all in float64 are the reference. An error is judged relative to
-    `error_scale`, which may name y (the element's reference) and y_max (its row's largest).
+    `error_scale`, which may name y (the element's reference) and y_max (its row's largest), and
+    `error_words` say what that is.
     `keeps_exps`: the output can be made of exp(x - m) alone; `normalizes`: by dividing by the sum,
     so that the axis normalize means something; `sum_is_one`: the outputs of a row add up to 1.
     """
@@ -50,6 +51,7 @@ class Op(Choice):
     output: Formula = formula("x")
     sums: Formula = formula("exp(x - row_max)")
     error_scale: Formula = formula("y_max")
+    error_words: str = "the row's largest value"
     keeps_exps: bool = False
     normalizes: bool = False
     sum_is_one: bool = False

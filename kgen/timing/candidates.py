@@ -10,6 +10,8 @@ from kgen.errors import CompileFailed, UsageError
 from kgen.evidence.check import name_of
 from kgen.execute import Target, source_for
 from kgen.launch import Launch, LaunchPlan, plan, serial_additions
+from kgen.evidence.reference import SOFTMAX
+from kgen.specs.choice import Op
 from kgen.specs.formula import ceil_div
 from kgen.limits import WARP_SIZE
 from kgen.sources.source import Source
@@ -31,7 +33,7 @@ class Candidate:
 
     It is a source with its plan or a peer; a copy without a source is the driver's own. `binary` is
     what compiling the source gave, once that was done. `serial_additions` is how many values one of
-    its threads adds up one after the other.
+    its threads adds up one after the other, `op` what it computes.
     """
 
     kind: Kind
@@ -43,6 +45,7 @@ class Candidate:
     binary: Binary | CompileFailed | None = None
     peer: Peer | None = None
     serial_additions: int = 0
+    op: Op = SOFTMAX
     reason: str = ""
 
     @property
@@ -76,7 +79,13 @@ def _of_target(target: Target, rows: int, cols: int) -> Candidate:
     if not launches.launches:
         return replace(candidate, reason=f"a matrix of {rows} x {cols} has nothing to time")
     additions = serial_additions(source.spec, cols)
-    return replace(candidate, source=source, plan=launches, serial_additions=additions)
+    return replace(
+        candidate,
+        source=source,
+        plan=launches,
+        serial_additions=additions,
+        op=source.spec.op,
+    )
 
 
 def of_peers(peers: Iterable[Peer], rows: int, cols: int) -> list[Candidate]:

@@ -84,7 +84,7 @@ def _verified(candidate: Candidate, row: Measurement, timeout_s: float) -> Measu
     assert isinstance(candidate.source, Source) and candidate.plan
     x = mixed_rows(ALL_INPUTS, row.rows, row.cols)
     y = cpu.run(candidate.source, candidate.plan, x, timeout_s=timeout_s)
-    verdict = judge(y, x, candidate.serial_additions)
+    verdict = judge(y, x, candidate.serial_additions, candidate.op)
     absolute, relative = verdict.errors
     return replace(
         row,

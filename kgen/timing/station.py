@@ -105,12 +105,12 @@ class Station:
 
     @functools.cached_property
     def timed_input(self) -> Reference:
-        """The benchmark's input, and what its softmax is."""
+        """The benchmark's input, and what is expected of it."""
         return Reference(make(self.protocol.input_name, self.rows, self.cols, self.protocol.seed))
 
     @functools.cached_property
     def mixed_input(self) -> Reference:
-        """Rows of every kind of input in turn, and what their softmax is."""
+        """Rows of every kind of input in turn, and what is expected of them."""
         return Reference(mixed_rows(ALL_INPUTS, self.rows, self.cols))
 
     @functools.cached_property
@@ -198,7 +198,7 @@ def _judge(candidate: Candidate, y: Matrix, reference: Reference) -> Verdict:
     if candidate.kind is Kind.COPY:
         same = np.array_equal(y.view(np.uint8), reference.x.view(np.uint8))
         return Verdict(ok=same, reason="" if same else "the copy differs from what it copies")
-    return reference.judge(y, candidate.serial_additions)
+    return reference.judge(y, candidate.serial_additions, candidate.op)
 
 
 def _worse(first: Verdict, second: Verdict) -> Verdict:
