@@ -1,92 +1,53 @@
 // softmax_k3: one block per row, three passes, exponentials parked in the output, shuffles in one
 // warp
 //
-//   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
+//   y[r][c] = exp(x - row_max) / row_sum
+//   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   k3
-// spec      row_map=block topology=warp merge=separate update=three_pass cache=exps_output
-//           vec_size=1 vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=auto
-//           trip=static tile_size=auto threads_per_block=32 grid_blocks=auto min_blocks_per_sm=auto
-//           exp=expf normalize=divide static_cols=auto
+// spec      op=softmax target=device threads_per_row=auto row_split=none row_loop=once
+//           topology=warp merge=separate update=three_pass cache=exps_output vec_size=1
+//           vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=auto trip=static
+//           tile_size=auto threads_per_block=32 grid_blocks=auto min_blocks_per_sm=auto exp=expf
+//           normalize=divide static_cols=auto
 // parent    k2: topology tree -> warp, threads_per_block 512 -> 32
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    grid = rows, block = 32
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k3
-//           (kgen 0.1.0, templates c5d54bb2)
+//           (kgen 0.1.0, templates 140ed385)
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
 
 constexpr int THREADS_PER_BLOCK = 32;
-constexpr int WARP_SIZE = 32;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// What row_reduce combines.
+// The reductions of a row: what they combine, and the value of no elements.
 struct Max {
-    using Value = float;
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };
 
 struct Sum {
-    using Value = float;
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
-__device__ __forceinline__ float shuffle_down(float value, int offset) {
-    return __shfl_down_sync(WHOLE_WARP, value, offset);
-}
-
-// Lane 0 gets the whole warp's result, the other lanes partial ones.
-template <typename Op>
-__device__ __forceinline__ typename Op::Value warp_reduce(typename Op::Value value) {
+// Every lane gets the value of its group of WIDTH neighbours; `lanes` are those that take part.
+template <typename Op, int WIDTH>
+__device__ __forceinline__ float warp_reduce(float value, unsigned lanes) {
 #pragma unroll
-    for (int offset = WARP_SIZE / 2; offset > 0; offset /= 2) {
-        value = Op::combine(value, shuffle_down(value, offset));
+    for (int offset = WIDTH / 2; offset > 0; offset /= 2) {
+        value = Op::combine(value, __shfl_xor_sync(lanes, value, offset));
     }
     return value;
 }
 
-__device__ __forceinline__ float from_lane0(float value) {
-    return __shfl_sync(WHOLE_WARP, value, 0);
-}
-
-// topology=warp: a row's threads are one warp, so shuffles alone reach all of them.
-// All lanes get the result; on return the function may be called again.
+// The threads of a row are lanes of one warp, so shuffles alone reach all of them.
 template <typename Op>
-__device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value value) {
-    return from_lane0(warp_reduce<Op>(value));
-}
-
-// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: no scan then computes
-// (-inf) - (-inf), and a row of -inf still ends as 0 / 0, which is NaN.
-__device__ __forceinline__ float thread_max(const float* __restrict__ x, int cols) {
-    float m = -FLT_MAX;
-    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        m = fmaxf(m, x[c]);
-    }
-    return m;
-}
-
-// The sum of exp(x - m) over this thread's elements, each kept for the writing scan.
-__device__ __forceinline__ float thread_sum(const float* __restrict__ x, float* __restrict__ y,
-    int cols, float m) {
-    float d = 0.0f;
-    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        const float v = expf(x[c] - m);
-        y[c] = v;
-        d += v;
-    }
-    return d;
-}
-
-// The writing scan: normalise from the exponentials parked in y.
-__device__ __forceinline__ void write_row(float* __restrict__ y, int cols, float row_sum) {
-    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        y[c] = y[c] / row_sum;
-    }
+__device__ __forceinline__ float row_reduce(float value) {
+    return warp_reduce<Op, THREADS_PER_BLOCK>(value, WHOLE_WARP);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
@@ -96,10 +57,24 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     const float* x_row = x + row_start;
     float* y_row = y + row_start;
 
-    // Pass 1: the row's maximum. Pass 2: its sum of exponentials, each of them kept.
-    const float row_max = row_reduce<Max>(thread_max(x_row, cols));
-    const float row_sum = row_reduce<Sum>(thread_sum(x_row, y_row, cols, row_max));
+    // Pass 1: the row's maximum.
+    float thread_max = -FLT_MAX;
+    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+        thread_max = fmaxf(thread_max, x_row[c]);
+    }
+    const float row_max = row_reduce<Max>(thread_max);
 
-    // Pass 3: normalise.
-    write_row(y_row, cols, row_sum);
+    // Pass 2: the sum of the exponentials, each of them kept.
+    float thread_sum = 0.0f;
+    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+        const float element = expf(x_row[c] - row_max);
+        y_row[c] = element;
+        thread_sum += element;
+    }
+    const float row_sum = row_reduce<Sum>(thread_sum);
+
+    // Pass 3: the output, from the exponentials parked in y.
+    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+        y_row[c] = y_row[c] / row_sum;
+    }
 }

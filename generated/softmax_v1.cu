@@ -1,19 +1,21 @@
 // softmax_v1: one block per row, three passes, shared-memory tree
 //
-//   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
+//   y[r][c] = exp(x - row_max) / row_sum
+//   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v1
-// spec      row_map=block topology=tree merge=separate update=three_pass cache=none vec_size=1
-//           vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=auto trip=static
-//           tile_size=auto threads_per_block=256 grid_blocks=auto min_blocks_per_sm=auto exp=expf
+// spec      op=softmax target=device threads_per_row=auto row_split=none row_loop=once
+//           topology=tree merge=separate update=three_pass cache=none vec_size=1 vec_scans=none
+//           unaligned=scalar_row prefetch=false items_per_thread=auto trip=static tile_size=auto
+//           threads_per_block=256 grid_blocks=auto min_blocks_per_sm=auto exp=expf
 //           normalize=reciprocal static_cols=auto
 // parent    none
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v1
-//           (kgen 0.1.0, templates c5d54bb2)
+//           (kgen 0.1.0, templates 140ed385)
 
 #include <cfloat>
 #include <cmath>
@@ -21,29 +23,25 @@
 
 constexpr int THREADS_PER_BLOCK = 256;
 
-// What row_reduce combines.
+// The reductions of a row: what they combine, and the value of no elements.
 struct Max {
-    using Value = float;
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };
 
 struct Sum {
-    using Value = float;
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
 // One array for all reductions of a kernel.
-template <typename Value>
-__device__ __forceinline__ Value* shared_values() {
-    __shared__ Value values[THREADS_PER_BLOCK];
+__device__ __forceinline__ float* shared_values() {
+    __shared__ float values[THREADS_PER_BLOCK];
     return values;
 }
 
-// topology=tree: half of the threads add the other half's results to theirs, until one is left.
-// All threads of the row get the result; on return the function may be called again.
+// Half of the threads add the other half's results to theirs, until one is left.
 template <typename Op>
-__device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value value) {
-    typename Op::Value* partial = shared_values<typename Op::Value>();
+__device__ __forceinline__ float row_reduce(float value) {
+    float* partial = shared_values();
     const int thread = threadIdx.x;
 
     partial[thread] = value;
@@ -52,37 +50,7 @@ __device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value valu
         if (thread < half) partial[thread] = Op::combine(partial[thread], partial[thread + half]);
         __syncthreads();  // this halving is complete before the next one reads it
     }
-    value = partial[0];
-    __syncthreads();  // everybody has read before anybody may write again
-    return value;
-}
-
-// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: no scan then computes
-// (-inf) - (-inf), and a row of -inf still ends as 0 / 0, which is NaN.
-__device__ __forceinline__ float thread_max(const float* __restrict__ x, int cols) {
-    float m = -FLT_MAX;
-    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        m = fmaxf(m, x[c]);
-    }
-    return m;
-}
-
-// The sum of exp(x - m) over this thread's elements.
-__device__ __forceinline__ float thread_sum(const float* __restrict__ x, int cols, float m) {
-    float d = 0.0f;
-    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        d += expf(x[c] - m);
-    }
-    return d;
-}
-
-// The writing scan: normalise.
-__device__ __forceinline__ void write_row(const float* __restrict__ x, float* __restrict__ y,
-    int cols, float row_max, float row_sum) {
-    const float inverse_sum = 1.0f / row_sum;
-    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        y[c] = expf(x[c] - row_max) * inverse_sum;
-    }
+    return partial[0];
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
@@ -92,10 +60,24 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     const float* x_row = x + row_start;
     float* y_row = y + row_start;
 
-    // Pass 1: the row's maximum. Pass 2: its sum of exponentials.
-    const float row_max = row_reduce<Max>(thread_max(x_row, cols));
-    const float row_sum = row_reduce<Sum>(thread_sum(x_row, cols, row_max));
+    // Pass 1: the row's maximum.
+    float thread_max = -FLT_MAX;
+    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+        thread_max = fmaxf(thread_max, x_row[c]);
+    }
+    const float row_max = row_reduce<Max>(thread_max);
 
-    // Pass 3: normalise.
-    write_row(x_row, y_row, cols, row_max, row_sum);
+    // Pass 2: the sum of the exponentials.
+    float thread_sum = 0.0f;
+    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+        thread_sum += expf(x_row[c] - row_max);
+    }
+    __syncthreads();  // all have read the result before the next reduction writes there
+    const float row_sum = row_reduce<Sum>(thread_sum);
+
+    // Pass 3: the output.
+    const float inverse_sum = 1.0f / row_sum;
+    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+        y_row[c] = expf(x_row[c] - row_max) * inverse_sum;
+    }
 }

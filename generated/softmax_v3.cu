@@ -1,20 +1,22 @@
 // softmax_v3: one block per row, three passes, exponentials kept in registers, two levels of
 // shuffles
 //
-//   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
+//   y[r][c] = exp(x - row_max) / row_sum
+//   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v3
-// spec      row_map=block topology=two_level merge=separate update=three_pass cache=exps_registers
-//           vec_size=1 vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=16
-//           trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
-//           min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
+// spec      op=softmax target=device threads_per_row=auto row_split=none row_loop=once
+//           topology=two_level merge=separate update=three_pass cache=exps_registers vec_size=1
+//           vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=16 trip=static
+//           tile_size=auto threads_per_block=256 grid_blocks=auto min_blocks_per_sm=auto exp=expf
+//           normalize=reciprocal static_cols=auto
 // parent    v2: cache none -> exps_registers
 // requires  rows >= 1, 1 <= cols <= 4096, x and y aligned to 4 bytes
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v3
-//           (kgen 0.1.0, templates c5d54bb2)
+//           (kgen 0.1.0, templates 140ed385)
 
 #include <cfloat>
 #include <cmath>
@@ -26,64 +28,54 @@ constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr int ITEMS_PER_THREAD = 16;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// What row_reduce combines.
+// The reductions of a row: what they combine, and the value of no elements.
 struct Max {
-    using Value = float;
     static __device__ float identity() { return -FLT_MAX; }
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };
 
 struct Sum {
-    using Value = float;
     static __device__ float identity() { return 0.0f; }
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
-__device__ __forceinline__ float shuffle_down(float value, int offset) {
-    return __shfl_down_sync(WHOLE_WARP, value, offset);
-}
-
-// Lane 0 gets the whole warp's result, the other lanes partial ones.
-template <typename Op>
-__device__ __forceinline__ typename Op::Value warp_reduce(typename Op::Value value) {
+// Every lane gets the value of its group of WIDTH neighbours; `lanes` are those that take part.
+template <typename Op, int WIDTH>
+__device__ __forceinline__ float warp_reduce(float value, unsigned lanes) {
 #pragma unroll
-    for (int offset = WARP_SIZE / 2; offset > 0; offset /= 2) {
-        value = Op::combine(value, shuffle_down(value, offset));
+    for (int offset = WIDTH / 2; offset > 0; offset /= 2) {
+        value = Op::combine(value, __shfl_xor_sync(lanes, value, offset));
     }
     return value;
 }
 
 // One array for all reductions of a kernel.
-template <typename Value>
-__device__ __forceinline__ Value* shared_values() {
-    __shared__ Value values[WARPS_PER_BLOCK];
+__device__ __forceinline__ float* shared_values() {
+    __shared__ float values[WARPS_PER_BLOCK];
     return values;
 }
 
-// topology=two_level: each warp reduces by shuffles, then the first warp the warps' results.
-// All threads get the result; on return the function may be called again.
+// Each warp reduces by shuffles, then the row's first warp reduces the warps' results.
 template <typename Op>
-__device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value value) {
-    typename Op::Value* warp_values = shared_values<typename Op::Value>();
+__device__ __forceinline__ float row_reduce(float value) {
+    float* warp_values = shared_values();
     const int lane = threadIdx.x % WARP_SIZE;
     const int warp = threadIdx.x / WARP_SIZE;
 
-    value = warp_reduce<Op>(value);
+    value = warp_reduce<Op, WARP_SIZE>(value, WHOLE_WARP);
     if (lane == 0) warp_values[warp] = value;
-    __syncthreads();  // every warp's result is visible
+    __syncthreads();  // every warp's value is visible
     if (warp == 0) {
-        value = warp_reduce<Op>(lane < WARPS_PER_BLOCK ? warp_values[lane] : Op::identity());
+        value = lane < WARPS_PER_BLOCK ? warp_values[lane] : Op::identity();
+        value = warp_reduce<Op, WARPS_PER_BLOCK>(value, WHOLE_WARP);
         if (lane == 0) warp_values[0] = value;
     }
-    __syncthreads();  // the row's result is visible
-    value = warp_values[0];
-    __syncthreads();  // everybody has read before anybody may write again
-    return value;
+    __syncthreads();  // the row's value is visible
+    return warp_values[0];
 }
 
-// A thread's part of the row, read into registers. Columns past the end read as -inf, and
-// exp(-inf - m) adds nothing.
-__device__ __forceinline__ void load_values(float (&values)[ITEMS_PER_THREAD],
+// This thread's part of the row. Columns past the end read as -inf, and exp(-inf - m) adds nothing.
+__device__ __forceinline__ void load_row(float (&values)[ITEMS_PER_THREAD],
     const float* __restrict__ x, int cols) {
 #pragma unroll
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
@@ -92,47 +84,14 @@ __device__ __forceinline__ void load_values(float (&values)[ITEMS_PER_THREAD],
     }
 }
 
-// The values go back to the columns that load_values took them from.
-__device__ __forceinline__ void store_values(const float (&values)[ITEMS_PER_THREAD],
+// The slots go back to the columns that load_row took them from.
+__device__ __forceinline__ void store_row(const float (&values)[ITEMS_PER_THREAD],
     float* __restrict__ y, int cols) {
 #pragma unroll
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
         const int c = threadIdx.x + i * THREADS_PER_BLOCK;
         if (c < cols) y[c] = values[i];
     }
-}
-
-// The maximum of this thread's elements. It starts at -FLT_MAX, not -inf: no scan then computes
-// (-inf) - (-inf), and a row of -inf still ends as 0 / 0, which is NaN.
-__device__ __forceinline__ float thread_max(float (&values)[ITEMS_PER_THREAD]) {
-    float m = -FLT_MAX;
-#pragma unroll
-    for (int k = 0; k < ITEMS_PER_THREAD; ++k) {
-        m = fmaxf(m, values[k]);
-    }
-    return m;
-}
-
-// The sum of exp(x - m) over this thread's elements, each kept for the writing scan.
-__device__ __forceinline__ float thread_sum(float (&values)[ITEMS_PER_THREAD], float m) {
-    float d = 0.0f;
-#pragma unroll
-    for (int k = 0; k < ITEMS_PER_THREAD; ++k) {
-        values[k] = expf(values[k] - m);
-        d += values[k];
-    }
-    return d;
-}
-
-// The writing scan: normalise from the exponentials in registers.
-__device__ __forceinline__ void write_row(float (&values)[ITEMS_PER_THREAD], float* __restrict__ y,
-    int cols, float row_sum) {
-    const float inverse_sum = 1.0f / row_sum;
-#pragma unroll
-    for (int k = 0; k < ITEMS_PER_THREAD; ++k) {
-        values[k] = values[k] * inverse_sum;
-    }
-    store_values(values, y, cols);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
@@ -142,12 +101,31 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     const float* x_row = x + row_start;
     float* y_row = y + row_start;
     float values[ITEMS_PER_THREAD];
-    load_values(values, x_row, cols);
+    load_row(values, x_row, cols);
 
-    // Pass 1: the row's maximum. Pass 2: its sum of exponentials, each of them kept.
-    const float row_max = row_reduce<Max>(thread_max(values));
-    const float row_sum = row_reduce<Sum>(thread_sum(values, row_max));
+    // Pass 1: the row's maximum.
+    float thread_max = -FLT_MAX;
+#pragma unroll
+    for (int k = 0; k < ITEMS_PER_THREAD; ++k) {
+        thread_max = fmaxf(thread_max, values[k]);
+    }
+    const float row_max = row_reduce<Max>(thread_max);
 
-    // Pass 3: normalise.
-    write_row(values, y_row, cols, row_sum);
+    // Pass 2: the sum of the exponentials, each of them kept.
+    float thread_sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < ITEMS_PER_THREAD; ++k) {
+        values[k] = expf(values[k] - row_max);
+        thread_sum += values[k];
+    }
+    __syncthreads();  // all have read the result before the next reduction writes there
+    const float row_sum = row_reduce<Sum>(thread_sum);
+
+    // Pass 3: the output, from the exponentials in registers.
+    const float inverse_sum = 1.0f / row_sum;
+#pragma unroll
+    for (int k = 0; k < ITEMS_PER_THREAD; ++k) {
+        values[k] = values[k] * inverse_sum;
+    }
+    store_row(values, y_row, cols);
 }

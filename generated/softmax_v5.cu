@@ -1,20 +1,22 @@
 // softmax_v5: one block per row, online softmax with one exponential per element, two levels of
 // shuffles of (maximum, sum) pairs
 //
-//   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
+//   y[r][c] = exp(x - row_max) / row_sum
+//   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v5
-// spec      row_map=block topology=two_level merge=paired update=online_shared cache=none
-//           vec_size=1 vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=auto
-//           trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
-//           min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
+// spec      op=softmax target=device threads_per_row=auto row_split=none row_loop=once
+//           topology=two_level merge=paired update=online_shared cache=none vec_size=1
+//           vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=auto trip=static
+//           tile_size=auto threads_per_block=256 grid_blocks=auto min_blocks_per_sm=auto exp=expf
+//           normalize=reciprocal static_cols=auto
 // parent    v4_opt: merge separate -> paired
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v5
-//           (kgen 0.1.0, templates c5d54bb2)
+//           (kgen 0.1.0, templates 140ed385)
 
 #include <cfloat>
 #include <cmath>
@@ -25,98 +27,59 @@ constexpr int WARP_SIZE = 32;
 constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// State of a set of elements: m is their maximum, d the sum of exp(x - m).
+// What is known of a set of elements: m is their maximum, d the sum of exp(x - m).
 struct State {
     float m;
     float d;
 };
 
-// The empty set starts at -FLT_MAX, not -inf: no update or merge then computes (-inf) - (-inf).
+// No elements. m is -FLT_MAX and not -inf, so that nothing computes (-inf) - (-inf).
 __device__ __forceinline__ State empty_state() {
     return {-FLT_MAX, 0.0f};
 }
 
-// update=online_shared: e rescales the sum when x is the new maximum, else it is x's own term.
+// Both sums are rescaled to the common maximum (Milakov and Gimelshein, arXiv 1805.02867, eq. 4).
+__device__ __forceinline__ State merge(State a, State b) {
+    const float m = fmaxf(a.m, b.m);
+    return {m, a.d * expf(a.m - m) + b.d * expf(b.m - m)};
+}
+
+// Online softmax (Milakov and Gimelshein, arXiv 1805.02867) with one exponential: e rescales the sum
+// when x is the new maximum, else it is x's own term.
 __device__ __forceinline__ void update(State& state, float x) {
     const float e = expf(-fabsf(x - state.m));
     state.d = x > state.m ? state.d * e + 1.0f : state.d + e;
     state.m = fmaxf(state.m, x);
 }
 
-// Both sums are rescaled to the common maximum.
-__device__ __forceinline__ State merge(State a, State b) {
-    const float m = fmaxf(a.m, b.m);
-    return {m, a.d * expf(a.m - m) + b.d * expf(b.m - m)};
-}
-
-// What row_reduce combines: maximum and sum travel as a pair.
-struct Merge {
-    using Value = State;
-    static __device__ State identity() { return empty_state(); }
-    static __device__ State combine(State a, State b) { return merge(a, b); }
-};
-
-__device__ __forceinline__ State shuffle_down(State value, int offset) {
-    const float m = __shfl_down_sync(WHOLE_WARP, value.m, offset);
-    const float d = __shfl_down_sync(WHOLE_WARP, value.d, offset);
-    return {m, d};
-}
-
-// Lane 0 gets the whole warp's result, the other lanes partial ones.
-template <typename Op>
-__device__ __forceinline__ typename Op::Value warp_reduce(typename Op::Value value) {
+// Every lane gets the state of its group of WIDTH neighbours; `lanes` are those that take part.
+template <int WIDTH>
+__device__ __forceinline__ State warp_reduce(State state, unsigned lanes) {
 #pragma unroll
-    for (int offset = WARP_SIZE / 2; offset > 0; offset /= 2) {
-        value = Op::combine(value, shuffle_down(value, offset));
+    for (int offset = WIDTH / 2; offset > 0; offset /= 2) {
+        const float m = __shfl_xor_sync(lanes, state.m, offset);
+        const float d = __shfl_xor_sync(lanes, state.d, offset);
+        state = merge(state, {m, d});
     }
-    return value;
-}
-
-// One array for all reductions of a kernel.
-template <typename Value>
-__device__ __forceinline__ Value* shared_values() {
-    __shared__ Value values[WARPS_PER_BLOCK];
-    return values;
-}
-
-// topology=two_level: each warp reduces by shuffles, then the first warp the warps' results.
-// All threads get the result; on return the function may be called again.
-template <typename Op>
-__device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value value) {
-    typename Op::Value* warp_values = shared_values<typename Op::Value>();
-    const int lane = threadIdx.x % WARP_SIZE;
-    const int warp = threadIdx.x / WARP_SIZE;
-
-    value = warp_reduce<Op>(value);
-    if (lane == 0) warp_values[warp] = value;
-    __syncthreads();  // every warp's result is visible
-    if (warp == 0) {
-        value = warp_reduce<Op>(lane < WARPS_PER_BLOCK ? warp_values[lane] : Op::identity());
-        if (lane == 0) warp_values[0] = value;
-    }
-    __syncthreads();  // the row's result is visible
-    value = warp_values[0];
-    __syncthreads();  // everybody has read before anybody may write again
-    return value;
-}
-
-// Scan 1: the state of this thread's elements.
-__device__ __forceinline__ State scan_row(const float* __restrict__ x, int cols) {
-    State state = empty_state();
-    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        update(state, x[c]);
-    }
-    if (state.m == INFINITY) state.d = NAN;  // inf - inf: such a row is NaN
     return state;
 }
 
-// The writing scan: normalise.
-__device__ __forceinline__ void write_row(const float* __restrict__ x, float* __restrict__ y,
-    int cols, float row_max, float row_sum) {
-    const float inverse_sum = 1.0f / row_sum;
-    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        y[c] = expf(x[c] - row_max) * inverse_sum;
+// Each warp reduces by shuffles, then the row's first warp reduces the warps' results.
+__device__ __forceinline__ State row_reduce(State state) {
+    __shared__ State warp_states[WARPS_PER_BLOCK];
+    const int lane = threadIdx.x % WARP_SIZE;
+    const int warp = threadIdx.x / WARP_SIZE;
+
+    state = warp_reduce<WARP_SIZE>(state, WHOLE_WARP);
+    if (lane == 0) warp_states[warp] = state;
+    __syncthreads();  // every warp's state is visible
+    if (warp == 0) {
+        state = lane < WARPS_PER_BLOCK ? warp_states[lane] : empty_state();
+        state = warp_reduce<WARPS_PER_BLOCK>(state, WHOLE_WARP);
+        if (lane == 0) warp_states[0] = state;
     }
+    __syncthreads();  // the row's state is visible
+    return warp_states[0];
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
@@ -126,10 +89,16 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     const float* x_row = x + row_start;
     float* y_row = y + row_start;
 
-    // Scan 1: maximum and sum of the row.
-    const State thread_state = scan_row(x_row, cols);
-    const State row_state = row_reduce<Merge>(thread_state);
+    // Scan 1: maximum and sum of this thread's elements, then of the row's.
+    State thread_state = empty_state();
+    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+        update(thread_state, x_row[c]);
+    }
+    const State row_state = row_reduce(thread_state);
 
-    // Scan 2: normalise.
-    write_row(x_row, y_row, cols, row_state.m, row_state.d);
+    // Scan 2: the output.
+    const float inverse_sum = 1.0f / row_state.d;
+    for (int c = threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+        y_row[c] = expf(x_row[c] - row_state.m) * inverse_sum;
+    }
 }

@@ -1,22 +1,24 @@
-// softmax_v9: blocks that walk the rows with grid stride, online softmax, two levels of shuffles of
-// (maximum, sum) pairs, 16-byte accesses in all scans
+// softmax_v9: one block per row, rows walked with grid stride, online softmax, two levels of
+// shuffles of (maximum, sum) pairs, 16-byte accesses in all scans
 //
-//   y[r][c] = exp(x[r][c] - max_r) / sum_c exp(x[r][c] - max_r)
+//   y[r][c] = exp(x - row_max) / row_sum
+//   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v9
-// spec      row_map=grid_stride topology=two_level merge=paired update=online cache=none vec_size=4
-//           vec_scans=both unaligned=scalar_row prefetch=false items_per_thread=auto trip=static
-//           tile_size=auto threads_per_block=256 grid_blocks=256 min_blocks_per_sm=auto exp=expf
+// spec      op=softmax target=device threads_per_row=auto row_split=none row_loop=grid_stride
+//           topology=two_level merge=paired update=online cache=none vec_size=4 vec_scans=both
+//           unaligned=scalar_row prefetch=false items_per_thread=auto trip=static tile_size=auto
+//           threads_per_block=256 grid_blocks=256 min_blocks_per_sm=auto exp=expf
 //           normalize=reciprocal static_cols=auto
-// parent    v6_double: row_map block -> grid_stride, update online_shared -> online, grid_blocks
+// parent    v6_double: row_loop once -> grid_stride, update online_shared -> online, grid_blocks
 //           auto -> 256
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes (rows aligned to 16 use
 //           vectors)
 // launch    grid = min(rows, 256), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v9
-//           (kgen 0.1.0, templates c5d54bb2)
+//           (kgen 0.1.0, templates 140ed385)
 //
 // A block uses the same shared memory for one row after the other: the last __syncthreads of
 // row_reduce keeps the next row from writing there while this one's result is still being read.
@@ -32,134 +34,76 @@ constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr int VEC_SIZE = 4;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// State of a set of elements: m is their maximum, d the sum of exp(x - m).
+// What is known of a set of elements: m is their maximum, d the sum of exp(x - m).
 struct State {
     float m;
     float d;
 };
 
-// The empty set starts at -FLT_MAX, not -inf: no update or merge then computes (-inf) - (-inf).
+// No elements. m is -FLT_MAX and not -inf, so that nothing computes (-inf) - (-inf).
 __device__ __forceinline__ State empty_state() {
     return {-FLT_MAX, 0.0f};
 }
 
-// update=online: two exponentials an element, one to rescale the sum, one for the new term.
+// Both sums are rescaled to the common maximum (Milakov and Gimelshein, arXiv 1805.02867, eq. 4).
+__device__ __forceinline__ State merge(State a, State b) {
+    const float m = fmaxf(a.m, b.m);
+    return {m, a.d * expf(a.m - m) + b.d * expf(b.m - m)};
+}
+
+// Online softmax (Milakov and Gimelshein, arXiv 1805.02867, algorithm 3): one exponential rescales
+// the sum to the new maximum, the other is the new term.
 __device__ __forceinline__ void update(State& state, float x) {
     const float m = fmaxf(state.m, x);
     state.d = state.d * expf(state.m - m) + expf(x - m);
     state.m = m;
 }
 
-// Both sums are rescaled to the common maximum.
-__device__ __forceinline__ State merge(State a, State b) {
-    const float m = fmaxf(a.m, b.m);
-    return {m, a.d * expf(a.m - m) + b.d * expf(b.m - m)};
-}
-
-// What row_reduce combines: maximum and sum travel as a pair.
-struct Merge {
-    using Value = State;
-    static __device__ State identity() { return empty_state(); }
-    static __device__ State combine(State a, State b) { return merge(a, b); }
-};
-
-__device__ __forceinline__ State shuffle_down(State value, int offset) {
-    const float m = __shfl_down_sync(WHOLE_WARP, value.m, offset);
-    const float d = __shfl_down_sync(WHOLE_WARP, value.d, offset);
-    return {m, d};
-}
-
-// Lane 0 gets the whole warp's result, the other lanes partial ones.
-template <typename Op>
-__device__ __forceinline__ typename Op::Value warp_reduce(typename Op::Value value) {
+// Every lane gets the state of its group of WIDTH neighbours; `lanes` are those that take part.
+template <int WIDTH>
+__device__ __forceinline__ State warp_reduce(State state, unsigned lanes) {
 #pragma unroll
-    for (int offset = WARP_SIZE / 2; offset > 0; offset /= 2) {
-        value = Op::combine(value, shuffle_down(value, offset));
-    }
-    return value;
-}
-
-// One array for all reductions of a kernel.
-template <typename Value>
-__device__ __forceinline__ Value* shared_values() {
-    __shared__ Value values[WARPS_PER_BLOCK];
-    return values;
-}
-
-// topology=two_level: each warp reduces by shuffles, then the first warp the warps' results.
-// All threads get the result; on return the function may be called again.
-template <typename Op>
-__device__ __forceinline__ typename Op::Value row_reduce(typename Op::Value value) {
-    typename Op::Value* warp_values = shared_values<typename Op::Value>();
-    const int lane = threadIdx.x % WARP_SIZE;
-    const int warp = threadIdx.x / WARP_SIZE;
-
-    value = warp_reduce<Op>(value);
-    if (lane == 0) warp_values[warp] = value;
-    __syncthreads();  // every warp's result is visible
-    if (warp == 0) {
-        value = warp_reduce<Op>(lane < WARPS_PER_BLOCK ? warp_values[lane] : Op::identity());
-        if (lane == 0) warp_values[0] = value;
-    }
-    __syncthreads();  // the row's result is visible
-    value = warp_values[0];
-    __syncthreads();  // everybody has read before anybody may write again
-    return value;
-}
-
-// unaligned=scalar_row: a row that starts off a vector boundary is walked one element at a time.
-__device__ __forceinline__ bool is_vec_aligned(const float* row) {
-    return reinterpret_cast<uintptr_t>(row) % sizeof(float4) == 0;
-}
-
-// Columns g * VEC_SIZE and the next ones of an aligned row.
-__device__ __forceinline__ float4 load_group(const float* row, int g) {
-    return reinterpret_cast<const float4*>(row)[g];
-}
-
-__device__ __forceinline__ void store_group(float* row, int g, float4 v) {
-    reinterpret_cast<float4*>(row)[g] = v;
-}
-
-// Scan 1: the state of this thread's elements.
-__device__ __forceinline__ State scan_row(const float* __restrict__ x, int cols, bool is_aligned) {
-    State state = empty_state();
-    int tail = 0;  // the first column that no group covers
-    if (is_aligned) {
-        for (int g = threadIdx.x; g < cols / VEC_SIZE; g += THREADS_PER_BLOCK) {
-            const float4 v = load_group(x, g);
-            update(state, v.x);
-            update(state, v.y);
-            update(state, v.z);
-            update(state, v.w);
-        }
-        tail = cols - cols % VEC_SIZE;
-    }
-    for (int c = tail + threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        update(state, x[c]);
+    for (int offset = WIDTH / 2; offset > 0; offset /= 2) {
+        const float m = __shfl_xor_sync(lanes, state.m, offset);
+        const float d = __shfl_xor_sync(lanes, state.d, offset);
+        state = merge(state, {m, d});
     }
     return state;
 }
 
-// The writing scan: normalise.
-__device__ __forceinline__ void write_row(const float* __restrict__ x, float* __restrict__ y,
-    int cols, bool is_aligned, float row_max, float row_sum) {
-    const float inverse_sum = 1.0f / row_sum;
-    int tail = 0;  // the first column that no group covers
-    if (is_aligned) {
-        for (int g = threadIdx.x; g < cols / VEC_SIZE; g += THREADS_PER_BLOCK) {
-            float4 v = load_group(x, g);
-            v.x = expf(v.x - row_max) * inverse_sum;
-            v.y = expf(v.y - row_max) * inverse_sum;
-            v.z = expf(v.z - row_max) * inverse_sum;
-            v.w = expf(v.w - row_max) * inverse_sum;
-            store_group(y, g, v);
-        }
-        tail = cols - cols % VEC_SIZE;
+// Each warp reduces by shuffles, then the row's first warp reduces the warps' results.
+__device__ __forceinline__ State row_reduce(State state) {
+    __shared__ State warp_states[WARPS_PER_BLOCK];
+    const int lane = threadIdx.x % WARP_SIZE;
+    const int warp = threadIdx.x / WARP_SIZE;
+
+    state = warp_reduce<WARP_SIZE>(state, WHOLE_WARP);
+    if (lane == 0) warp_states[warp] = state;
+    __syncthreads();  // every warp's state is visible
+    if (warp == 0) {
+        state = lane < WARPS_PER_BLOCK ? warp_states[lane] : empty_state();
+        state = warp_reduce<WARPS_PER_BLOCK>(state, WHOLE_WARP);
+        if (lane == 0) warp_states[0] = state;
     }
-    for (int c = tail + threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
-        y[c] = expf(x[c] - row_max) * inverse_sum;
-    }
+    __syncthreads();  // the row's state is visible
+    return warp_states[0];
+}
+
+// Neighbouring elements that are accessed at once.
+struct alignas(VEC_SIZE * sizeof(float)) Vec {
+    float at[VEC_SIZE];
+};
+
+__device__ __forceinline__ bool is_vec_aligned(const float* row) {
+    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) == 0;
+}
+
+__device__ __forceinline__ Vec load_vec(const float* row, int v) {
+    return reinterpret_cast<const Vec*>(row)[v];
+}
+
+__device__ __forceinline__ void store_vec(float* row, int v, Vec vec) {
+    reinterpret_cast<Vec*>(row)[v] = vec;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
@@ -169,12 +113,36 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
         const float* x_row = x + row_start;
         float* y_row = y + row_start;
         const bool is_aligned = is_vec_aligned(x_row) && is_vec_aligned(y_row);
+        const int vecs = is_aligned ? cols / VEC_SIZE : 0;
 
-        // Scan 1: maximum and sum of the row.
-        const State thread_state = scan_row(x_row, cols, is_aligned);
-        const State row_state = row_reduce<Merge>(thread_state);
+        // Scan 1: maximum and sum of this thread's elements, then of the row's.
+        State thread_state = empty_state();
+        for (int v = threadIdx.x; v < vecs; v += THREADS_PER_BLOCK) {
+            const Vec vec = load_vec(x_row, v);
+#pragma unroll
+            for (int k = 0; k < VEC_SIZE; ++k) {
+                update(thread_state, vec.at[k]);
+            }
+        }
+        for (int c = vecs * VEC_SIZE + threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+            update(thread_state, x_row[c]);
+        }
+        const State row_state = row_reduce(thread_state);
 
-        // Scan 2: normalise.
-        write_row(x_row, y_row, cols, is_aligned, row_state.m, row_state.d);
+        // Scan 2: the output.
+        const float inverse_sum = 1.0f / row_state.d;
+        for (int v = threadIdx.x; v < vecs; v += THREADS_PER_BLOCK) {
+            Vec vec = load_vec(x_row, v);
+#pragma unroll
+            for (int k = 0; k < VEC_SIZE; ++k) {
+                vec.at[k] = expf(vec.at[k] - row_state.m) * inverse_sum;
+            }
+            store_vec(y_row, v, vec);
+        }
+        for (int c = vecs * VEC_SIZE + threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
+            y_row[c] = expf(x_row[c] - row_state.m) * inverse_sum;
+        }
+
+        __syncthreads();  // all have read before the next row writes there
     }
 }

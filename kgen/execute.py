@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kgen.errors import UsageError
 from kgen.launch import plan
+from kgen.overlay import OURS, Overlay
 from kgen.sources.edited import read_source
 from kgen.sources.render import render
 from kgen.sources.source import Source
@@ -32,14 +33,14 @@ def require_place(on: str) -> None:
         raise UsageError(f"on={on!r}: kernels run on {' or '.join(PLACES)}")
 
 
-def find_target(text: str) -> Target:
+def find_target(text: str, overlay: Overlay = OURS) -> Target:
     """Return what a user named: the spec of a variant, or the source in a `.cu` file.
 
     Raises UsageError for an unknown version or axis, an invalid spec or an unreadable file.
     """
     if not isinstance(text, str):
         raise UsageError(f"{text!r} names no kernel; give a variant such as 'v7:items=4' or a file")
-    return read_source(Path(text)) if names_a_file(text) else checked(text)
+    return read_source(Path(text), overlay) if names_a_file(text) else checked(text, overlay)
 
 
 def source_for(target: Target, rows: int, cols: int) -> Source:

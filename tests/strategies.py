@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-
 from kgen.specs.choices import (
     Cache,
     Exp,
@@ -16,6 +15,7 @@ from kgen.specs.choices import (
     Update,
     VecScans,
 )
+
 from kgen.specs.rules import problems, problems_for
 from kgen.specs.spec import Spec
 from kgen.specs.variants import apply

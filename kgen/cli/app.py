@@ -63,6 +63,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback(help=app.info.help if isinstance(app.info.help, str) else None)
 def _root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
     ] = False,
@@ -78,8 +79,8 @@ def _root(
 ) -> None:
     """Take the options that stand before a command."""
     if templates:
-        from kgen.overlay import use_templates
-        from kgen.specs.own import own_choices
+        from kgen.overlay import overlay
+        from kgen.specs.declared import choices
 
-        use_templates(templates)
-        own_choices()  # so that a mistake in them is told by every command
+        context.obj = overlay(templates)
+        choices("op", context.obj)  # so that a mistake in them is told by every command

@@ -51,6 +51,7 @@ def bench(
 
     All named versions by default. With --on cpu they are verified and counted, not timed.
     """
+    from kgen.cli.targets import overlay
     from kgen.timing.protocol import find_protocol
     from kgen.timing.provenance import this_run
 
@@ -62,7 +63,7 @@ def bench(
     if limit is not None and on == "cpu":
         raise UsageError("--fail-if-slower needs times, which --on cpu does not take")
     base = _baseline(baseline, candidates)
-    provenance = this_run(on)
+    provenance = this_run(on, overlay=overlay())
     measured = _measure(candidates, how, provenance, on, base, timeout, db)
     if out:
         from kgen.store.export import write_json
@@ -80,7 +81,7 @@ def bench(
 def _candidates(
     variants: Sequence[str] | None, rows: int, cols: int, peers: bool, peer_dir: Path | None
 ) -> list[Candidate]:
-    from kgen.execute import find_target
+    from kgen.cli.targets import find_target
     from kgen.specs.versions import VERSIONS
     from kgen.timing.candidates import copies, of_peers, of_targets
     from kgen.timing.peers import find_peers
@@ -96,8 +97,8 @@ def _candidates(
 
 def _baseline(baseline: str | None, candidates: Sequence[Candidate]) -> str | None:
     """Return the candidate's name for what the user calls it."""
+    from kgen.cli.targets import find_target
     from kgen.evidence.check import name_of
-    from kgen.execute import find_target
 
     names = [candidate.name for candidate in candidates]
     if baseline is None or baseline in names:

@@ -51,7 +51,7 @@ def list_versions(json: Json = False) -> None:
 
 
 def _axes(spec: Spec) -> dict[str, Any]:
-    return {axis: spec.written[axis] for axis in AXES}
+    return {axis: getattr(spec, axis) for axis in AXES}
 
 
 def show(
@@ -64,12 +64,13 @@ def show(
     json: Json = False,
 ) -> None:
     """Show a variant: axes, launch, shared memory, what it requires, what to know of it."""
-    from kgen.execute import find_target, source_for
+    from kgen.cli.targets import find_target
+    from kgen.execute import source_for
     from kgen.launch import plan
     from kgen.specs import describe
     from kgen.specs.axes import choices
     from kgen.specs.notes import notes
-    from kgen.specs.rules import shared_cache_bytes, static_shared_bytes
+    from kgen.specs.rules import static_shared_bytes
     from kgen.specs.variants import spelling
 
     target = find_target(with_options(variant, items, vec, threads))
@@ -84,7 +85,7 @@ def show(
         "requires": describe.requires(spec),
         "scans": spec.scans,
         "static_shared_bytes": static_shared_bytes(spec),
-        "dynamic_shared_bytes": shared_cache_bytes(spec, cols),
+        "dynamic_shared_bytes": spec.shared_bytes(cols),
         "workspace_bytes": launches.workspace_bytes,
     }
     if json:
@@ -101,8 +102,8 @@ def show(
         (
             (
                 short_name(axis),
-                format_value(spec.written[axis]),
-                choices(axis),
+                format_value(getattr(spec, axis)),
+                choices(axis, spec.overlay),
                 AXES[axis].metadata["help"],
             )
             for axis in AXES
@@ -129,6 +130,7 @@ def explain_variant(
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
     from pathlib import Path
 
+    from kgen.cli.targets import overlay
     from kgen.sources.edited import read_source
     from kgen.specs.explain import explain
     from kgen.specs.rules import problems_for
@@ -136,7 +138,9 @@ def explain_variant(
     from kgen.text import names_a_file
 
     text = with_options(variant, items, vec, threads)
-    spec = read_source(Path(text)).spec if names_a_file(text) else parse(text)
+    templates = overlay()
+    is_file = names_a_file(text)
+    spec = read_source(Path(text), templates).spec if is_file else parse(text, templates)
     found = explain(spec)
     on_shape = [] if found.problems else problems_for(spec, rows or 1, cols) if cols else []
     reasons = [problem.message for problem in (*found.problems, *on_shape)]
@@ -185,7 +189,7 @@ def diff(
 
 
 def _any_source(text: str) -> Any:
-    from kgen.execute import find_target
+    from kgen.cli.targets import find_target
     from kgen.sources.render import render
 
     target = find_target(text)

@@ -80,7 +80,7 @@ def _check_drift(folder: Path) -> None:
 
 def _write_one(variant: str, cols: int | None, out: Path, force: bool) -> tuple[Source, Path]:
     """Return a variant's source and where it was written; an edited file stays where it is."""
-    from kgen.execute import find_target
+    from kgen.cli.targets import find_target
     from kgen.sources.build import write
     from kgen.sources.render import render
     from kgen.specs.rules import require_valid
@@ -217,7 +217,8 @@ def sass(
     arch: Annotated[str, typer.Option(help="The architecture.")] = "sm_90",
 ) -> None:
     """Print the machine code of a variant (or of an edited .cu)."""
-    from kgen.execute import find_target, source_for
+    from kgen.cli.targets import find_target
+    from kgen.execute import source_for
     from kgen.sources.render import render
     from kgen.sources.source import Source
     from kgen.toolchain import compile_cubin
@@ -238,7 +239,8 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("exported"),
 ) -> None:
     """Write a source and a PyCUDA script that compiles, verifies and times it without kgen."""
-    from kgen.execute import find_target, source_for
+    from kgen.cli.targets import find_target
+    from kgen.execute import source_for
     from kgen.sources.export import export as export_source
     from kgen.sources.render import render
     from kgen.sources.source import Source

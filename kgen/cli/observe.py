@@ -60,7 +60,8 @@ def count(
 
 def _count(variant: str, x: Any, schedule: str) -> tuple[Counts, ...]:
     """Return the counts of each of a variant's launches."""
-    from kgen.execute import find_target, observe
+    from kgen.cli.targets import find_target
+    from kgen.execute import observe
     from kgen.sources.source import Source
 
     target = find_target(variant)

@@ -49,7 +49,9 @@ def profile(
     require_place(on)
     if cache not in CACHES:
         raise UsageError(f"--cache {cache}: caches are {' or '.join(CACHES)}")
-    jobs = [Job(variant, rows, cols) for variant in variants or ()]
+    from kgen.cli.targets import overlay
+
+    jobs = [Job(variant, rows, cols, overlay()) for variant in variants or ()]
     if not jobs and not csv_files:
         raise UsageError("name variants or .cu files to profile, or output of ncu with --csv-file")
     if csv_files:

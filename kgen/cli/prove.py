@@ -39,9 +39,10 @@ def run(
     json: Json = False,
 ) -> None:
     """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
+    from kgen.cli.targets import find_target
     from kgen.evidence.check import name_of
     from kgen.evidence.reference import judge
-    from kgen.execute import as_matrix, find_target, source_for
+    from kgen.execute import as_matrix, source_for
     from kgen.execute import run as run_target
     from kgen.launch import serial_additions
 
@@ -150,9 +151,10 @@ def check(
     json: Json = False,
 ) -> None:
     """Verify variants against float64: all named ones by default, at boundary sizes."""
+    from kgen.cli.targets import find_target
     from kgen.evidence.check import SCHEDULES
     from kgen.evidence.inputs import ALL_INPUTS
-    from kgen.execute import find_target, require_place
+    from kgen.execute import require_place
     from kgen.specs.versions import VERSIONS
 
     require_place(on)

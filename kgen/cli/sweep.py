@@ -109,6 +109,7 @@ def _spaces(
     where: str | None,
     all_: bool,
 ) -> tuple[Space, ...]:
+    from kgen.cli.targets import overlay
     from kgen.sweep.space import Space, everything
     from kgen.sweep.study import read_study
 
@@ -118,14 +119,18 @@ def _spaces(
     if all_:
         if names or axes or study:
             raise UsageError("--all is every combination; leave --variants, --axis and files out")
-        return everything(lists["rows"] or (1024,), lists["cols"] or (4096,), where or "")
+        return everything(
+            lists["rows"] or (1024,), lists["cols"] or (4096,), where or "", overlay()
+        )
     if study:
-        space = read_study(study).changed(names, lists["rows"], lists["cols"], axes, where or "")
-        return (space,)
+        space = read_study(study, overlay())
+        return (space.changed(names, lists["rows"], lists["cols"], axes, where or ""),)
     if not names:
         raise UsageError("name what to sweep: --variants v5,v7, a study file, or --all")
     return (
-        Space.make(names, lists["rows"] or (1024,), lists["cols"] or (4096,), axes, where or ""),
+        Space.make(
+            names, lists["rows"] or (1024,), lists["cols"] or (4096,), axes, where or "", overlay()
+        ),
     )
 
 
@@ -164,11 +169,12 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...]:
 
 def _provenance(on: str, is_elsewhere: bool) -> Provenance:
     """Describe this machine's run; planning needs no GPU, and workers tell of theirs."""
+    from kgen.cli.targets import overlay
     from kgen.store.measurement import Provenance
     from kgen.timing.provenance import checkout_commit, this_run
 
     if not is_elsewhere:
-        return this_run(on)
+        return this_run(on, overlay=overlay())
     return Provenance(run="", measured_at="", device="", commit=checkout_commit())
 
 

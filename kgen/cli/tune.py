@@ -74,12 +74,13 @@ def _keep(db: Path | None, out: Path, l2: str, json: bool) -> None:
 
 
 def _look_up(path: Path, shape: str, device: str | None, json: bool) -> None:
+    from kgen.cli.targets import overlay
     from kgen.sources.render import template_hash
     from kgen.sweep.tuned import find, read_table
 
     rows, cols = _shape(shape)
     table = read_table(path)
-    winner = find(table, device or _gpu(), rows, cols, template_hash())
+    winner = find(table, device or _gpu(), rows, cols, template_hash(overlay()))
     if json:
         print_json(_objects([winner])[0])
         return

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgen.specs.choice import Op
-from kgen.specs.spec import AXES
+from kgen.specs.versions import V1
 
 Array = NDArray[Any]
 
@@ -30,7 +30,7 @@ CHUNK_ELEMENTS = 1 << 20
 MAX_KEPT_ELEMENTS = 1 << 26
 
 
-SOFTMAX: Op = AXES["op"].default
+SOFTMAX: Op = V1.op
 _FUNCTIONS = {"exp": np.exp, "log": np.log, "abs": np.abs, "min": np.minimum, "max": np.maximum}
 
 

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kgen.errors import UsageError
+from kgen.overlay import OURS, Overlay
 
 if TYPE_CHECKING:
     from kgen.sources.source import Source
+
+# The option by which the program that ncu watches is told of a user's templates.
+TEMPLATES = "--templates="
 
 
 @dataclass(frozen=True)
@@ -18,16 +22,17 @@ class Job:
     variant: str
     rows: int
     cols: int
+    overlay: Overlay = OURS
 
     def __str__(self) -> str:
         return f"{self.variant}@{self.rows}x{self.cols}"
 
     @classmethod
-    def read(cls, text: str) -> Job:
+    def read(cls, text: str, overlay: Overlay = OURS) -> Job:
         """Return the job that `str` spelled so. Raises ValueError for any other text."""
         variant, _, shape = text.rpartition("@")
         rows, _, cols = shape.partition("x")
-        return cls(variant, int(rows), int(cols))
+        return cls(variant, int(rows), int(cols), overlay)
 
     def source(self) -> Source:
         """Return what runs.
@@ -41,7 +46,7 @@ class Job:
             raise UsageError(
                 f"{self.rows} x {self.cols} has no elements: give --rows and --cols of at least 1"
             )
-        source = source_for(find_target(self.variant), self.rows, self.cols)
+        source = source_for(find_target(self.variant, self.overlay), self.rows, self.cols)
         if source.spec.is_host:
             raise UsageError(f"{self.variant} runs on the host, which has no warps; name a kernel")
         return source

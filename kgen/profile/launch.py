@@ -1,6 +1,7 @@
 """Runs softmax calls on the GPU once each: the program that ncu watches.
 
-usage: python -m kgen.profile.launch JOB ...     a JOB is VARIANT@ROWSxCOLS or FILE.cu@ROWSxCOLS
+usage: python -m kgen.profile.launch [--templates=DIR] JOB ...
+A JOB is VARIANT@ROWSxCOLS or FILE.cu@ROWSxCOLS.
 It is silent when all is well. On the first failure, also a wrong result, it says why on standard
 error, `kgen: ` in front, and ends with the error's exit code.
 """
@@ -8,13 +9,15 @@ error, `kgen: ` in front, and ends with the error's exit code.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from kgen import gpu
 from kgen.errors import CheckFailed, KgenError
 from kgen.evidence.inputs import make
 from kgen.evidence.reference import judge
 from kgen.launch import plan, serial_additions
-from kgen.profile.job import Job
+from kgen.overlay import OURS, overlay
+from kgen.profile.job import TEMPLATES, Job
 
 
 def launch(job: Job) -> None:
@@ -33,8 +36,11 @@ def launch(job: Job) -> None:
 def main() -> None:
     """Run the jobs of the command line in their order."""
     try:
-        for text in sys.argv[1:]:
-            launch(Job.read(text))
+        jobs, folder = sys.argv[1:], ""
+        if jobs and jobs[0].startswith(TEMPLATES):
+            folder = jobs.pop(0).removeprefix(TEMPLATES)
+        for text in jobs:
+            launch(Job.read(text, overlay(Path(folder)) if folder else OURS))
     except KgenError as error:
         print(f"kgen: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kgen.errors import CheckFailed, MissingTool
-from kgen.profile.job import Job
+from kgen.profile.job import TEMPLATES, Job
 from kgen.profile.metrics import ncu_metrics
 from kgen.profile.parse import words_of
 from kgen.toolchain.find import Tool, ask
@@ -87,7 +87,8 @@ def command(ncu: Tool, jobs: Sequence[Job], cache: str) -> list[str]:
         "--metrics": ",".join(ncu_metrics()),
     }
     told = [word for option in options.items() for word in option]
-    target = [sys.executable, "-m", "kgen.profile.launch", *map(str, jobs)]
+    folders = {f"{TEMPLATES}{job.overlay.folder}" for job in jobs if job.overlay.folder}
+    target = [sys.executable, "-m", "kgen.profile.launch", *folders, *map(str, jobs)]
     return [str(ncu.path), "--csv", *told, *target]
 
 

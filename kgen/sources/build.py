@@ -90,7 +90,11 @@ def manifest(sources: dict[str, Source]) -> str:
         }
         for name, source in sources.items()
     }
-    content: dict[str, Any] = {"kgen": __version__, "templates": template_hash(OURS), "files": files}
+    content: dict[str, Any] = {
+        "kgen": __version__,
+        "templates": template_hash(OURS),
+        "files": files,
+    }
     return json.dumps(content, indent=2) + "\n"
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from kgen.limits import WARP_SIZE
 from kgen.sources.kernels import Kernel, kernels
-from kgen.specs.formula import Formula
 from kgen.specs.spec import Spec
 
 
@@ -244,7 +243,11 @@ class Dataflow:
     def kept_words(self) -> str:
         """What the output is made of, where that is not the input in global memory."""
         what = "exponentials" if self.spec.keeps_exps else "inputs"
-        where = {"output": " parked in y", "registers": " in registers", "shared": " in shared memory"}
+        where = {
+            "output": " parked in y",
+            "registers": " in registers",
+            "shared": " in shared memory",
+        }
         return f", from the {what}{where[self.spec.cache.place]}" if self.spec.cache.place else ""
 
     # --- Vectors ---

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kgen.errors import UsageError
+from kgen.overlay import OURS, Overlay
 from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
 from kgen.specs.axes import listed_values, parse_value
@@ -15,7 +16,7 @@ from kgen.specs.spec import AXES, Spec
 from kgen.specs.versions import find_version
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path, overlay: Overlay = OURS) -> Source:
     """Read a generated (and perhaps edited) `.cu` or `.cpp` with the spec of its header.
 
     Launch shape and buffers follow from the header; what is compiled and judged is the file's own
@@ -34,7 +35,7 @@ def read_source(path: Path) -> Source:
             f"{path} has no kgen header (a first comment with the stem, variant and spec); "
             "start from a file that `kgen build` wrote and keep its header"
         )
-    spec = _spec(path, header, version[1])
+    spec = _spec(path, header, version[1], overlay)
     stem = title[1]
     symbols = tuple(stem + kernel.suffix for kernel in kernels(spec))
     for symbol in symbols:
@@ -43,9 +44,9 @@ def read_source(path: Path) -> Source:
     return Source(spec, stem, text, symbols, path)
 
 
-def _value(path: Path, axis: str, text: str) -> Any:
+def _value(path: Path, axis: str, text: str, overlay: Overlay) -> Any:
     try:
-        return parse_value(axis, text)
+        return parse_value(axis, text, overlay)
     except UsageError as error:
         hint = "; kgen --templates DIR adds the choices of a folder" if listed_values(axis) else ""
         raise UsageError(f"{path}: {error}{hint}") from None
@@ -57,18 +58,18 @@ def _header(text: str) -> str:
     return "\n".join(lines[:end])
 
 
-def _spec(path: Path, header: str, version: str) -> Spec:
+def _spec(path: Path, header: str, version: str, overlay: Overlay) -> Spec:
     found = re.search(r"^// spec\s+(.*(?:\n//\s{4,}.*)*)", header, re.MULTILINE)
     body = found[1] if found else ""
     values: dict[str, Any] = {}
     for name, text in re.findall(r"(\w+)=(\S+)", body):
         if name not in AXES:
             raise UsageError(f"{path}: its header's spec names an axis {name!r} that kgen lacks")
-        values[name] = _value(path, name, text)
+        values[name] = _value(path, name, text, overlay)
     missing = [name for name in AXES if name not in values]
     if missing:
         raise UsageError(f"{path}: its header's spec lacks {', '.join(missing)}; build it anew")
-    spec = find_version(version).spec.replace(**values)
+    spec = find_version(version).spec.replace(overlay=overlay, **values)
     require_valid(spec)
     if spec.in_registers and spec.items_per_thread is None:
         raise UsageError(f"{path}: its header has items_per_thread=auto; write the code's number")

@@ -112,7 +112,7 @@ def _indented(lines: list[str]) -> Iterator[str]:
     depth, goes_on = 0, False
     for number, line in enumerate(lines):
         text, code = line.strip(), _code(line)
-        if not text or text.startswith(("#", "//")) and depth == 0:
+        if not text or (text.startswith(("#", "//")) and depth == 0):
             if text or not _opens_or_closes(lines, number):
                 yield text
             continue

@@ -58,9 +58,7 @@ class Formula:
         self._tree = tree.body
         self._code = compile(tree, "<formula>", "eval")
         self.names = frozenset(
-            node.id
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and node not in called
+            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node not in called
         )
 
     def value(self, names: Mapping[str, Any], functions: Mapping[str, Any] = FUNCTIONS) -> Any:

@@ -83,9 +83,7 @@ class Spec:
     items_per_thread: int | None = axis(
         None, "accesses a thread keeps in registers; auto is the least that covers the row", "items"
     )
-    trip: Trip = choice_axis(
-        "trip", "static", "trip count of the loops over the register cache"
-    )
+    trip: Trip = choice_axis("trip", "static", "trip count of the loops over the register cache")
     tile_size: int | None = axis(
         None, "columns of a tile (online_tile, row_split=tiles); auto is 8 a thread", "tile"
     )
@@ -186,7 +184,8 @@ class Spec:
     @property
     def requires(self) -> str:
         """The least architecture that has all the choices, such as `sm_90`; '' for any."""
-        return max((getattr(self, name).requires for name in CHOICE_AXES), key=_arch_number)
+        asked: list[str] = [getattr(self, name).requires for name in CHOICE_AXES]
+        return max(asked, key=_arch_number)
 
     @property
     def row_map(self) -> str:
@@ -339,9 +338,11 @@ def row_map_axes(word: str, overlay: Overlay = OURS) -> dict[str, Any]:
     """Return the axes that a row map is short for. Raises UsageError for an unknown one."""
     sets: Mapping[str, Any] = chosen(ROW_MAP, word, overlay).sets  # type: ignore[attr-defined]
     return {
-        name: (None if value == AUTO else value)
-        if name not in CHOICE_AXES
-        else chosen(name, value, overlay)
+        name: (
+            (None if value == AUTO else value)
+            if name not in CHOICE_AXES
+            else chosen(name, value, overlay)
+        )
         for name, value in sets.items()
     }
 

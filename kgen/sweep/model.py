@@ -166,7 +166,9 @@ class _Launch:
         gpu, row_bytes = self.gpu, self.spec.element_bytes * self.row.cols
         rows_per_sm = self._blocks_per_sm() * self.spec.rows_per_block
         rows = min(self.row.rows, rows_per_sm * gpu.multiprocessors)
-        if self.spec.row_split.kernel_per_phase:  # the scans are launches, each of which goes over all
+        if (
+            self.spec.row_split.kernel_per_phase
+        ):  # the scans are launches, each of which goes over all
             rows = self.row.rows
         elif rows_per_sm * row_bytes <= gpu.l1_bytes:
             return _Place(gpu.l1_gb_per_s, gpu.l1_cycles)

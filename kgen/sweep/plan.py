@@ -111,7 +111,9 @@ class _Walk:
 
     def _set_at(self, axis: str) -> int:
         """Return how many axes of the order are set when an axis has its last value."""
-        setters = [place for place, setter in enumerate(self.order, 1) if axis in axes_set_by(setter)]
+        setters = [
+            place for place, setter in enumerate(self.order, 1) if axis in axes_set_by(setter)
+        ]
         if setters:
             return max(setters)
         return self.leading if axis in MOVING_AXES and axis not in self.fixed else 0

@@ -120,9 +120,7 @@ def read_axes(
         if axis in values:
             raise UsageError(f"the sweep sets {short_name(axis)} twice")
         parsed = (
-            parse_value(axis, text, overlay)
-            for entry in written
-            for text in _expanded(axis, entry)
+            parse_value(axis, text, overlay) for entry in written for text in _expanded(axis, entry)
         )
         values[axis] = tuple(dict.fromkeys(parsed))
         if not values[axis]:

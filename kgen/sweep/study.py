@@ -18,6 +18,7 @@ from typing import Any
 
 from kgen.errors import UsageError
 from kgen.files import read_toml
+from kgen.overlay import OURS, Overlay
 from kgen.sweep.space import Space
 from kgen.text import did_you_mean
 
@@ -28,7 +29,7 @@ _VALUES = ((int, str, bool), "a number, true, false, or text in quotes")
 _LISTS = {"variants": _NAMES, "rows": _SIZES, "cols": _SIZES}
 
 
-def read_study(path: Path) -> Space:
+def read_study(path: Path, overlay: Overlay = OURS) -> Space:
     """Return the space that a study file describes.
 
     Raises UsageError that names the file when it cannot be read, is no TOML, has a key that is not
@@ -36,12 +37,12 @@ def read_study(path: Path) -> Space:
     """
     table = read_toml(path)
     try:
-        return _space(table)
+        return _space(table, overlay)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
 
 
-def _space(table: dict[str, Any]) -> Space:
+def _space(table: dict[str, Any], overlay: Overlay) -> Space:
     _check_keys(table, ["sweep"], "the file")
     sweep = _table(table.get("sweep", {}), "sweep")
     _check_keys(sweep, [*_LISTS, "where", "axes"], "[sweep]")
@@ -51,7 +52,7 @@ def _space(table: dict[str, Any]) -> Space:
     where = sweep.get("where", "")
     if not isinstance(where, str):
         raise UsageError(f"where = {where!r} is not text in quotes")
-    return Space.make(**{"variants": (), **lists}, axes=values, where=where)
+    return Space.make(**{"variants": (), **lists}, axes=values, where=where, overlay=overlay)
 
 
 def _check_keys(table: dict[str, Any], known: Iterable[str], place: str) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from kgen.errors import CompileFailed, UsageError
 from kgen.evidence.check import name_of
+from kgen.evidence.reference import SOFTMAX
 from kgen.execute import Target, source_for
 from kgen.launch import Launch, LaunchPlan, plan, serial_additions
-from kgen.evidence.reference import SOFTMAX
-from kgen.specs.choice import Op
-from kgen.specs.formula import ceil_div
 from kgen.limits import WARP_SIZE
 from kgen.sources.source import Source
+from kgen.specs.choice import Op
+from kgen.specs.formula import ceil_div
 from kgen.specs.rules import require_valid
 from kgen.store.measurement import Kind
 from kgen.timing.peers import Peer

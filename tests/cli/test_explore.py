@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from kgen.specs.choices import Topology
+
 from kgen.specs.spec import AXES, short_name
 from kgen.specs.versions import VERSIONS
 from tests.cli.conftest import Ended

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kgen.specs.choices import VecScans
 
 from kgen.sources.diff import compare, styled
 from kgen.sources.edited import read_source
 from kgen.sources.render import render
 from kgen.sources.source import Source
-from kgen.specs.choices import VecScans
 from kgen.specs.variants import checked
 
 

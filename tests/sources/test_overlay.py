@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kgen.specs.choices import Topology, Update
 
 import kgen
 from kgen import cpu
@@ -18,7 +19,6 @@ from kgen.overlay import VARIABLE, use_templates
 from kgen.sources.edited import read_source
 from kgen.sources.render import render, template_hash
 from kgen.specs.axes import choices, listed_values
-from kgen.specs.choices import Topology, Update
 from kgen.specs.explain import explain
 from kgen.specs.rules import problems
 from kgen.specs.spec import Spec

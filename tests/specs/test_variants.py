@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kgen.specs.choices import Cache, Merge, Topology, VecScans
 
 from kgen.errors import UsageError
 from kgen.specs.axes import listed_values, swept_values
-from kgen.specs.choices import Cache, Merge, Topology, VecScans
 from kgen.specs.spec import AXES, SWEPT_NUMBERS, Spec
 from kgen.specs.variants import (
     LEADING_AXES,

@@ -1,10 +1,10 @@
 """The named versions are the points that the studies describe."""
 
 import pytest
+from kgen.specs.choices import Cache, Merge, RowMap, Topology, Update, VecScans
 
 import kgen
 from kgen.errors import UsageError
-from kgen.specs.choices import Cache, Merge, RowMap, Topology, Update, VecScans
 from kgen.specs.notes import notes
 from kgen.specs.rules import problems
 from kgen.specs.versions import VERSIONS, find_version

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kgen.specs.choices import Cache
 
 from kgen.errors import UsageError
-from kgen.specs.choices import Cache
 from kgen.sweep.space import MAX_RANGE, Space, parse_setting
 from kgen.sweep.study import read_study
 

@@ -22,7 +22,9 @@ def is_connected(spec: Spec) -> bool:
 def natural_topology(spec: Spec) -> str:
     """Return the first declared topology that connects the threads of a row, or the spec's own."""
     known = choices("topology", spec.overlay)
-    return next((word for word in known if is_connected(spec.replace(topology=word))), spec.topology)
+    return next(
+        (word for word in known if is_connected(spec.replace(topology=word))), spec.topology
+    )
 
 
 def _connection(spec: Spec) -> str:
