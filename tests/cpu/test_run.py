@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -149,7 +150,8 @@ def test_little_address_space_is_enough(
         limited.chmod(0o755)
         return limited
 
-    monkeypatch.setattr("kgen.cpu.run.build", build_limited)
+    # The package's `run` is the function, which hides the module.
+    monkeypatch.setattr(sys.modules["kgen.cpu.run"], "build", build_limited)
     x = matrix(3, 257)
     np.testing.assert_allclose(run_kernel(REGISTER_CACHED, x, grid=3), softmax(x), rtol=2e-6)
 
