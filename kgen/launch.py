@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
@@ -17,7 +17,7 @@ class Launch:
     `shared_bytes` is the dynamic shared memory of a block, `cluster_size` how many blocks are
     launched as a cluster (1: none). `args` names the kernel's arguments in
     order, each one of `x` (const float*), `y` (float*), `workspace` (a device pointer), `rows`
-    and `cols` (int).
+    and `cols` (int). Of the blocks, `skipped_blocks` first ones are not run (plan_last_rows).
     """
 
     kernel: str
@@ -26,6 +26,7 @@ class Launch:
     shared_bytes: int
     args: tuple[str, ...]
     cluster_size: int = 1
+    skipped_blocks: int = 0
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,15 @@ class LaunchPlan:
     """The launches of one softmax call on a rows x cols matrix, in stream order.
 
     `workspace_bytes` of device memory, set to zero before the first launch of every call, are
-    passed where a launch names `workspace`. An empty matrix has no launches.
+    passed where a launch names `workspace`. An empty matrix has no launches. Of the rows,
+    `skipped_rows` first ones are left out (plan_last_rows).
     """
 
     rows: int
     cols: int
     launches: tuple[Launch, ...]
     workspace_bytes: int = 0
+    skipped_rows: int = 0
 
 
 def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
@@ -63,6 +66,19 @@ def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
         for symbol, kernel in zip(source.kernels, kernels(spec), strict=True)
     )
     return LaunchPlan(rows, cols, launches, spec.workspace_bytes(rows))
+
+
+def plan_last_rows(source: Source, rows: int, cols: int, count: int) -> LaunchPlan:
+    """Return how to run only the blocks of the last `count` rows, which the CPU executor can do.
+
+    A block takes no row of both kinds: the other rows are a multiple of those of a block. Blocks
+    that walk rows are as many as rows, so that each has one. Raises UsageError as `plan` does.
+    """
+    whole = plan(source, rows, cols)
+    spec = source.spec.replace(grid_blocks=rows)  # of use only where blocks walk rows
+    grid, skipped = (spec.grid_for(number, cols) for number in (rows, rows - count))
+    launches = tuple(replace(each, grid=grid, skipped_blocks=skipped) for each in whole.launches)
+    return replace(whole, launches=launches, skipped_rows=rows - count)
 
 
 def serial_additions(spec: Spec, cols: int) -> int:

@@ -12,6 +12,10 @@ from kgen.errors import MissingTool
 _LAST_WORDS_S = 5.0
 
 
+# The exit code of a process whose machine lacks memory for the run (runtime/report.h).
+_NO_MEMORY = 5
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a process ended: its exit code (negative: the signal) and what it said on stderr."""
@@ -25,11 +29,16 @@ def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> Ou
     """Run `executable` with `job` on its standard input, for at most `timeout_s` seconds.
 
     The process inherits the file `descriptor`, and standard output for kernels that print. At its
-    time limit it first gets SIGTERM, for which it reports what is running.
+    time limit it first gets SIGTERM, for which it reports what is running. Raises MissingTool when
+    this machine lacks the memory for it.
     """
     with _start(executable, descriptor) as process:
         try:
             _, messages = process.communicate(job, timeout_s)
+            if process.returncode == _NO_MEMORY:
+                raise MissingTool(
+                    f"{messages.strip()}: free memory, or raise the limit (ulimit -v)"
+                )
             return Outcome(process.returncode, messages, False)
         except subprocess.TimeoutExpired:
             messages = _end(process)

@@ -260,7 +260,7 @@ class Spec:
     @property
     def stride_blocks(self) -> int:
         """The most blocks of a grid-stride launch."""
-        return self.grid_blocks or MAX_STRIDE_BLOCKS
+        return self.grid_blocks or MAX_STRIDE_BLOCKS // self.rows_per_block
 
     @property
     def tile_cols(self) -> int:

@@ -18,7 +18,7 @@ using Workers = std::vector<std::unique_ptr<Worker>>;
 
 // Returns false when a worker met a fault. The first worker is the calling OS thread.
 bool run_launch(const Launch& launch, const Workers& workers) {
-    std::atomic<uint64_t> next_block{0};
+    std::atomic<uint64_t> next_block{launch.skipped_blocks};
     std::vector<std::thread> others;
     for (size_t i = 1; i < workers.size(); ++i) {
         others.emplace_back([&, i] { workers[i]->run(launch, next_block); });

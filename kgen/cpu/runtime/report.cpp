@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 namespace kgen_cpu {
 
@@ -33,6 +35,12 @@ void write_report(const Report& report) {
         report.kernel, report.block, report.thread, file, report.site.line,
         reinterpret_cast<size_t>(report.program_counter), message);
     if (write(STDERR_FILENO, line, length) != length) _exit(4);
+}
+
+void end_without_memory(size_t bytes, const char* purpose) {
+    std::fprintf(stderr, "%zu MB of memory for %s are not to be had (%s)\n", (bytes >> 20) + 1,
+                 purpose, std::strerror(errno));
+    _exit(EXIT_NO_MEMORY);  // other OS threads may be running a block
 }
 
 }  // namespace kgen_cpu

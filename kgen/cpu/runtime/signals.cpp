@@ -32,7 +32,11 @@ std::string describe_crash(const Block& block, int signal, const siginfo_t& info
             return "stack overflow: a thread has " + std::to_string(Fiber::STACK_BYTES / 1024) +
                    " KB for its local variables";
         }
-        return "segmentation fault: access to " + describe_address(block.job(), info.si_addr) +
+        const std::string access = "access to " + describe_address(block.job(), info.si_addr);
+        const std::string meant = describe_meant_byte(block.job(), info.si_addr);
+        if (!meant.empty())
+            return "an offset overflows 32 bits: " + access + " instead of " + meant;
+        return "segmentation fault: " + access +
                (is_read_only(block.job(), info.si_addr) ? ", which is read-only" : "");
     }
     if (signal == SIGFPE) return "arithmetic fault (an integer division by zero?)";

@@ -157,7 +157,7 @@ def pairs_have_somewhere_to_meet(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("grid_blocks", "row_loop")
+@rule("grid_blocks", "row_loop", *ROW_THREADS)
 def grid_belongs_to_a_row_loop(spec: Spec) -> Iterator[Problem]:
     """Only blocks that go on to further rows leave their number open."""
     grid = spec.grid_blocks
@@ -169,8 +169,8 @@ def grid_belongs_to_a_row_loop(spec: Spec) -> Iterator[Problem]:
             f"grid={grid} with row_loop={spec.row_loop}: the matrix alone decides the grid; "
             "use row_loop=grid_stride or leave grid out",
         )
-    elif not 1 <= grid <= MAX_STRIDE_BLOCKS:
-        yield Problem(("grid_blocks",), f"grid={grid}: use 1 to {MAX_STRIDE_BLOCKS} blocks")
+    elif not 1 <= grid <= (most := MAX_STRIDE_BLOCKS // spec.rows_per_block):
+        yield Problem(("grid_blocks",), f"grid={grid}: use 1 to {most} blocks")
 
 
 @rule("min_blocks_per_sm", "threads_per_block", "target")
