@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgen.launch import ceil_div
+from kgen.specs.formula import ceil_div
 from kgen.specs.rules import problems_for
 from kgen.specs.spec import Spec
 

@@ -18,10 +18,11 @@ class Choice(str):
     """A choice, equal to the word that a user types for it.
 
     `help` says what it is, `phrase` is its part of a kernel's title, `requires` the least
-    architecture that has it (`sm_90`; '' for all).
+    architecture that has it (`sm_90`; '' for all). Its code is in AXIS/`template`.j2, if anywhere.
     """
 
     word: str
+    template: str = ""
     help: str = ""
     phrase: str = ""
     requires: str = ""

@@ -6,14 +6,14 @@ connects = "row_threads % 32 == 0"
 shared_values = "threads_per_block // 32"
 
 The keys are the fields of the axis's record in `kgen.specs.choice`. `like = "two_level"` takes what
-is not named from another choice of the axis. A choice that writes code has a template AXIS/WORD.j2.
+is not named from another choice of the axis, and its template where there is no AXIS/WORD.j2.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -88,10 +88,13 @@ def _add(known: dict[str, dict[str, Choice]], folder: Path, axis: str, entries: 
             raise UsageError(f"{head} needs a word of small letters, digits and _")
         if word in known[axis]:
             raise UsageError(f"{head}: {axis} has a choice {word} already; take another word")
+        made = _record(head, RECORDS[axis], word, entry, known[axis])
         template = folder / axis / f"{word}.j2"
-        if not is_ours and not template.is_file():
+        if template.is_file():
+            made = replace(made, template=word)
+        elif not is_ours and not made.template:
             raise UsageError(f"{head} has no template; write {template}")
-        known[axis][word] = _record(head, RECORDS[axis], word, entry, known[axis])
+        known[axis][word] = made
 
 
 def open_axes() -> list[str]:
@@ -105,11 +108,11 @@ def _record(
     if not isinstance(entry, dict):
         raise UsageError(f"{head} is not a table of facts")
     types, facts = get_type_hints(kind), {}
-    names = [field.name for field in fields(kind) if field.name != "word"]
+    names = [field.name for field in fields(kind) if field.name not in ("word", "template")]
     if like := entry.get("like"):
         if like not in known:
             raise UsageError(f"{head} like = {like!r} is not a choice{did_you_mean(like, known)}")
-        facts = {name: getattr(known[like], name) for name in names}
+        facts = {name: getattr(known[like], name) for name in (*names, "template")}
     for key, value in entry.items():
         if key == "like":
             continue

@@ -119,6 +119,11 @@ class Spec:
         return made
 
     @property
+    def axes(self) -> dict[str, Any]:
+        """The version and the value of every axis."""
+        return {name: getattr(self, name) for name in ("version", *AXES)}
+
+    @property
     def is_host(self) -> bool:
         """Whether this is plain C++ for the host rather than a kernel."""
         return self.target.is_host

@@ -49,9 +49,7 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
     if candidate.source:
         row = replace(row, source_hash=hashlib.sha256(candidate.source.text.encode()).hexdigest())
     if isinstance(candidate.source, Source):
-        spec = candidate.source.spec
-        axes = {name: getattr(spec, name) for name in ("version", *AXES)}
-        row = replace(row, spec=json.dumps(axes, default=format_value))
+        row = replace(row, spec=json.dumps(candidate.source.spec.axes))
     if candidate.reason:
         return replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)
     if isinstance(candidate.binary, CompileFailed):

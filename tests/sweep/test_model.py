@@ -32,7 +32,7 @@ def arguments(variant, rows, cols, **changes):
     source = source_for(find_target(variant), rows, cols)
     counts = {name: facts[name] for name in COUNTS}
     row = made(variant, rows=rows, cols=cols, device="cpu", **counts)
-    row = replace(row, spec=json.dumps(asdict(source.spec)))
+    row = replace(row, spec=json.dumps(source.spec.axes))
     kernel = KernelResources("k", facts["registers"], 0, 0, 0, facts["static_shared_bytes"])
     return row, plan(source, rows, cols), [kernel]
 
