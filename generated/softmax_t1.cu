@@ -20,7 +20,7 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 * rows bytes, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates ce24ea5b)
+//           (kgen 0.1.0, templates 9547f86c)
 
 #include <cfloat>
 #include <cmath>
@@ -72,8 +72,8 @@ __device__ __forceinline__ float row_reduce(float value) {
     return warp_values[0];
 }
 
-// Floats as unsigned integers of the same order, so that the integer maximum is the float one, mixed
-// signs and -0 included. Only a NaN could have key 0: zeroed memory is below every value.
+// Floats as unsigned integers of the same order, so that the integer maximum is the float one, also
+// of mixed signs. Only a NaN could have key 0: zeroed memory is below every value.
 __device__ __forceinline__ unsigned ordered_key(float value) {
     const unsigned bits = __float_as_uint(value);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;

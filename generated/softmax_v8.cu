@@ -16,7 +16,7 @@
 // launch    grid = ceil(rows / 8), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v8
-//           (kgen 0.1.0, templates ce24ea5b)
+//           (kgen 0.1.0, templates 9547f86c)
 
 #include <cfloat>
 #include <cmath>
@@ -44,8 +44,8 @@ __device__ __forceinline__ State merge(State a, State b) {
     return {m, a.d * expf(a.m - m) + b.d * expf(b.m - m)};
 }
 
-// Online softmax (Milakov and Gimelshein, arXiv 1805.02867) with one exponential: e rescales the sum
-// when x is the new maximum, else it is x's own term.
+// Online softmax (Milakov and Gimelshein, arXiv 1805.02867) with one exponential: e rescales the
+// sum when x is the new maximum, else it is x's own term.
 __device__ __forceinline__ void update(State& state, float x) {
     const float e = expf(-fabsf(x - state.m));
     state.d = x > state.m ? state.d * e + 1.0f : state.d + e;

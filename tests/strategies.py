@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from kgen.specs.choices import (
-    Cache,
-    Exp,
-    Merge,
-    Normalize,
-    RowMap,
-    Topology,
-    Trip,
-    Unaligned,
-    Update,
-    VecScans,
-)
 
+from kgen.specs.declared import choices
 from kgen.specs.rules import problems, problems_for
-from kgen.specs.spec import Spec
+from kgen.specs.spec import CHOICE_AXES, Spec
 from kgen.specs.variants import apply
 from kgen.specs.versions import VERSIONS
 
 CHOICES = {
-    "row_map": st.sampled_from(RowMap),
-    "topology": st.sampled_from(Topology),
-    "merge": st.sampled_from(Merge),
-    "update": st.sampled_from(Update),
-    "cache": st.sampled_from(Cache),
+    **{axis: st.sampled_from(list(choices(axis).values())) for axis in CHOICE_AXES},
+    "threads_per_row": st.sampled_from([None, 1, 2, 8, 16, 32, 64]),
     "vec_size": st.sampled_from([1, 2, 4]),
-    "vec_scans": st.sampled_from(VecScans),
-    "unaligned": st.sampled_from(Unaligned),
     "prefetch": st.booleans(),
     "items_per_thread": st.sampled_from([None, 0, 1, 2, 3]),
-    "trip": st.sampled_from(Trip),
     "tile_size": st.sampled_from([None, 64, 96, 1024]),
     "threads_per_block": st.sampled_from([1, 2, 32, 64, 96, 128, 256]),
     "grid_blocks": st.sampled_from([None, 3]),
     "min_blocks_per_sm": st.sampled_from([None, 1, 2]),
-    "exp": st.sampled_from(Exp),
-    "normalize": st.sampled_from(Normalize),
     "static_cols": st.sampled_from([None, 1, 67, 257]),
 }
 

@@ -9,6 +9,7 @@ from kgen.files import write_atomically
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES
 from kgen.sources.build import write
 from kgen.sources.kernels import kernels
+from kgen.sources.layout import NOTHING
 from kgen.sources.render import environment
 from kgen.sources.source import Source
 from kgen.specs.rules import MAX_DIMENSION, static_shared_bytes
@@ -41,7 +42,7 @@ def script(source: Source) -> str:
     arguments = (kernel.args for kernel in kernels(spec))
     max_cols, max_cols_reason = _longest_row(spec)
     template = environment(spec.overlay).get_template("export.py.j2")
-    return template.render(
+    text = template.render(
         s=spec,
         stem=source.stem,
         kernels=list(zip(source.kernels, arguments, strict=True)),
@@ -54,6 +55,7 @@ def script(source: Source) -> str:
         default_rows=DEFAULT_ROWS,
         default_cols=spec.static_cols or min(DEFAULT_COLS, max_cols),
     )
+    return text.replace(NOTHING, "")
 
 
 def _longest_row(spec: Spec) -> tuple[int, str]:

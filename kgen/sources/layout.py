@@ -5,6 +5,7 @@ So templates may define all that they have, and need no care for indentation.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ def _used(units: list[_Unit]) -> list[_Unit]:
             kept.append(unit)
             below += unit.code + "\n"
     kept.reverse()
-    for before, unit in zip(units, units[1:], strict=False):
+    for before, unit in itertools.pairwise(units):
         is_apart |= unit.is_apart and before not in kept
         if unit in kept:
             unit.is_apart |= is_apart
@@ -108,7 +109,7 @@ def _code(line: str) -> str:
 
 
 def _indented(lines: list[str]) -> Iterator[str]:
-    """Yield the lines indented by the braces around them; one that goes on is indented once more."""
+    """Yield the lines indented by the braces around them, and further where one goes on."""
     depth, goes_on = 0, False
     for number, line in enumerate(lines):
         text, code = line.strip(), _code(line)

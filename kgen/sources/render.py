@@ -38,7 +38,7 @@ def render(spec: Spec) -> Source:
 def _render(spec: Spec) -> Source:
     resolved = spec.resolve()
     variant, flow = spelling(spec), Dataflow(resolved)
-    name = stem(spec, variant)
+    name = stem(variant)
     symbols = tuple(name + kernel.suffix for kernel in flow.kernels)
     context = _header(spec, resolved, symbols)
     context |= {"s": resolved, "d": flow, "stem": name, "variant": variant, "symbols": symbols}

@@ -69,8 +69,9 @@ class Side(Choice):
 class RowSplit(Choice):
     """How a row is split over blocks, and how these meet.
 
-    `tasks` counts the pieces of work for blocks, `block_cols` the columns of one. `kernel_per_phase`: they meet at the boundaries
-    of kernels, in `workspace_bytes` of global memory that are zero before every call.
+    `tasks` counts the pieces of work for blocks, `block_cols` the columns of one.
+    `kernel_per_phase`: the blocks meet at the boundaries of kernels, in `workspace_bytes` of global
+    memory that are zero before every call.
     `whole_blocks`: each of them has all its threads on the row. `cluster_size` blocks are launched
     as a cluster.
     """

@@ -19,9 +19,13 @@ Move = Callable[[Spec, Spec], Any]
 
 @dataclass(frozen=True)
 class Follower:
-    """An axis that moves when an axis that it `reads` was named or has moved."""
+    """An axis that moves when one of the axes `after` was named or has moved.
+
+    Where it moves depends on these, and on the axes `reads`.
+    """
 
     axis: str
+    after: frozenset[str]
     reads: frozenset[str]
     move: Move
 
@@ -29,11 +33,11 @@ class Follower:
 FOLLOWERS: list[Follower] = []
 
 
-def follower(axis: str, *reads: str) -> Callable[[Move], Move]:
-    """Register how an axis follows those that it reads; the order of definition is that of moves."""
+def follower(axis: str, *after: str, reads: tuple[str, ...] = ()) -> Callable[[Move], Move]:
+    """Register how an axis follows others; the order of definition is the order of moves."""
 
     def register(move: Move) -> Move:
-        FOLLOWERS.append(Follower(axis, frozenset(reads), move))
+        FOLLOWERS.append(Follower(axis, frozenset(after), frozenset(reads), move))
         return move
 
     return register
@@ -43,7 +47,7 @@ def follow(spec: Spec, base: Spec, named: frozenset[str]) -> Spec:
     """Move the axes of `spec`, which sets the `named` ones on `base`."""
     changed = named
     for step in FOLLOWERS:
-        if step.axis in named or changed.isdisjoint(step.reads):
+        if step.axis in named or changed.isdisjoint(step.after):
             continue
         value = step.move(spec, base)
         if value != getattr(spec, step.axis):
@@ -76,12 +80,12 @@ def _threads_per_block(spec: Spec, base: Spec) -> int:
     return 256 if base.is_host else spec.threads_per_block
 
 
-@follower("topology", "target", "threads_per_row", "row_split")
+@follower("topology", "target", "threads_per_row", "row_split", reads=("threads_per_block",))
 def _topology(spec: Spec, base: Spec) -> str:
     return spec.topology if is_connected(spec) else natural_topology(spec)
 
 
-@follower("merge", "target", "threads_per_row")
+@follower("merge", "target", "threads_per_row", reads=("threads_per_block",))
 def _merge(spec: Spec, base: Spec) -> str:
     return "separate" if spec.row_threads == 1 else spec.merge
 
@@ -118,7 +122,14 @@ def _trip(spec: Spec, base: Spec) -> str:
     return spec.trip if spec.in_registers else "static"
 
 
-@follower("tile_size", "target", "threads_per_row", "row_split", "update")
+@follower(
+    "tile_size",
+    "target",
+    "threads_per_row",
+    "row_split",
+    "update",
+    reads=("threads_per_block",),
+)
 def _tile_size(spec: Spec, base: Spec) -> int | None:
     # A tile that was chosen for a block's threads is no tile for a few of them.
     narrower = spec.row_threads < spec.threads_per_block or spec.is_host
@@ -146,5 +157,5 @@ def _normalize(spec: Spec, base: Spec) -> str:
 
 
 # The axes that move others, and those that never move.
-LEADING_AXES = frozenset().union(*(step.reads for step in FOLLOWERS))
+LEADING_AXES = frozenset().union(*(step.after | step.reads for step in FOLLOWERS))
 MOVING_AXES = frozenset(step.axis for step in FOLLOWERS)

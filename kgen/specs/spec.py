@@ -367,4 +367,4 @@ def format_value(value: Any) -> str:
 
 def short_name(axis_name: str) -> str:
     """Return the name a user types for an axis: `items` for `items_per_thread`."""
-    return AXES[axis_name].metadata["short"] or axis_name
+    return axis_name if axis_name == ROW_MAP else AXES[axis_name].metadata["short"] or axis_name

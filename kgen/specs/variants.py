@@ -44,7 +44,7 @@ def settings(text: str, overlay: Overlay = OURS) -> tuple[Spec, dict[str, Any]]:
     changes: dict[str, Any] = {}
     for axis, value in (_setting(item, overlay) for item in items):
         if axis in changes:
-            raise UsageError(f"{text!r} sets {axis} twice")
+            raise UsageError(f"{text!r} sets {short_name(axis)} twice")
         changes[axis] = value
     if ROW_MAP in changes:
         changes = {**row_map_axes(changes.pop(ROW_MAP), overlay), **changes}
@@ -89,19 +89,19 @@ def spelling(spec: Spec, named: Collection[str] = ()) -> str:
     )
 
 
-def stem(spec: Spec, variant: str) -> str:
+def stem(variant: str) -> str:
     """Return the file stem and kernel symbol of a spelling: `softmax_v7_items4_threads512`.
 
     It begins with the operation. A name that would be too long to read ends in a digest of the
     variant instead.
     """
     name, _, rest = variant.partition(":")
-    words = [str(spec.op), name]
-    for setting in filter(None, rest.split(",")):
-        key, _, value = setting.partition("=")
-        if key != "op":
-            words.append(key + (value if value.isdigit() else "_" + value.strip("_")))
-    full = "_".join(words)
+    axes = dict(setting.split("=") for setting in rest.split(",") if setting)
+    head = f"{axes.pop('op', find_version(name).spec.op)}_{name}"
+    words = [
+        key + (value if value.isdigit() else "_" + value.strip("_")) for key, value in axes.items()
+    ]
+    full = "_".join([head, *words])
     if len(full) <= MAX_STEM:
         return full
-    return f"{spec.op}_{name}_{hashlib.sha256(rest.encode()).hexdigest()[:8]}"
+    return f"{head}_{hashlib.sha256(rest.encode()).hexdigest()[:8]}"

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from kgen.errors import CompileFailed
 from kgen.gpu.nvml import Sensors
 from kgen.sources.source import Source
-from kgen.specs.spec import AXES, format_value
 from kgen.store.measurement import CPU, Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol

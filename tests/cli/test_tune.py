@@ -6,6 +6,7 @@ import pytest
 
 from kgen.errors import MissingTool
 from kgen.gpu import device
+from kgen.overlay import OURS
 from kgen.sources.render import template_hash
 from kgen.store.database import open_store
 from kgen.sweep.tuned import read_table
@@ -15,13 +16,13 @@ from tests.sweep.made import made
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
     """Two shapes measured with today's templates, one with a warm cache, too."""
-    now = {"templates": template_hash(), "l2": "cold"}
+    now = {"templates": template_hash(OURS), "l2": "cold"}
     with open_store(tmp_path / "r.sqlite") as store:
         for row in (
             made("v5", 12, **now),
             made("v7:threads=512", 10, **now),
             made("v8", 3, cols=257, **now),
-            made("v1", 1, templates=template_hash(), l2="warm"),
+            made("v1", 1, templates=template_hash(OURS), l2="warm"),
         ):
             store.add(row)
     return tmp_path / "r.sqlite"
@@ -70,7 +71,7 @@ def test_stale_and_foreign_winners_are_refused(call, db, tmp_path):
     stale = call("tune", "--lookup", "1024x4096", "--device", "NVIDIA H200")
     assert (stale.code, stale.out) == (1, "")
     assert (
-        f"with the templates aaaaaaaa (2026-01-02), and this kgen has {template_hash()}"
+        f"with the templates aaaaaaaa (2026-01-02), and this kgen has {template_hash(OURS)}"
         in stale.err
     )
     foreign = call("tune", "--lookup", "1024x4096", "--device", "Tesla T4")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kgen.specs.choices import VecScans
 
 from kgen.sources.diff import compare, styled
 from kgen.sources.edited import read_source
@@ -28,7 +27,7 @@ def test_a_version_and_its_parent() -> None:
     difference = compare(source("v5"), source("v6"))
     assert difference.fields == {
         "vec_size": (1, 4),
-        "vec_scans": (VecScans.NONE, VecScans.FIRST),
+        "vec_scans": ("none", "first"),
     }
     assert difference.text_diff[:2] == ["--- softmax_v5.cu", "+++ softmax_v6.cu"]
     assert "// variant   v5" in changed(difference.text_diff, "-")

@@ -23,7 +23,7 @@ from kgen.sources.edited import read_source
 from kgen.sources.export import export, script
 from kgen.sources.render import render
 from kgen.sources.source import Source
-from kgen.specs.rules import problems_for, shared_cache_bytes
+from kgen.specs.rules import problems_for
 from kgen.specs.spec import Spec
 from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
@@ -109,11 +109,11 @@ def test_its_formulas_are_those_of_kgen(variant: str, make: Any) -> None:
     module, spec = exported.module, exported.source.spec
     shapes = [(r, c) for r in (1, 7, 256, 257, 70000) for c in (1, 100, 1000, 1025, 65536)]
     for rows, cols in shapes:
-        assert module.grid_blocks(rows, cols) == launch.grid_blocks(spec, rows, cols)
+        assert module.grid_blocks(rows, cols) == spec.grid_for(rows, cols)
         allowed = reference.tolerance(launch.serial_additions(spec, cols))
         assert module.tolerance(cols) == pytest.approx(allowed, rel=1e-12)
         if spec.in_shared:
-            assert module.shared_bytes(cols) == shared_cache_bytes(spec, cols)
+            assert module.shared_bytes(cols) == spec.shared_bytes(cols)
 
 
 @pytest.mark.parametrize("variant", GPU_VERSIONS + OVERRIDES)

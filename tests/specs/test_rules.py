@@ -13,18 +13,18 @@ from tests.strategies import CHOICES, specs
 
 # variant -> (rule, what its sentence must say)
 REFUSED = {
-    "cpu:threads=2": ("host_has_one_thread", "threads=2 on row_map=host.*use threads=1"),
+    "cpu:threads=2": ("host_has_one_thread", "threads=2 with row_split=none.*target=host.*use threads=1"),
     "v1:threads=2048": ("threads_fit_a_block", "threads=2048 is not a block size; use 1 to 1024"),
     "v1:threads=0": ("threads_fit_a_block", "threads=0 is not a block size"),
-    "v5:threads=48": ("warps_are_whole", "threads=48 with topology=two_level.*threads=32 or 64"),
-    "v5:threads=100": ("warps_are_whole", "threads=100 .*threads=96 or 128"),
-    "k4:threads=180": ("warps_are_whole", "threads=180 with topology=warps_thread0.*160 or 192"),
-    "v8:threads=48": ("warps_are_whole", "threads=48 with row_map=warp.*threads=32 or 64"),
-    "v1:threads=96": ("tree_halves_evenly", "threads=96 with topology=tree.*threads=64.*two_level"),
-    "k3:threads=64": ("topology_fits_row_map", "threads=64: shuffles reach only the 32 lanes"),
-    "k1:topology=tree": ("topology_fits_row_map", "one thread has the whole row"),
-    "v2:topology=none": ("topology_fits_row_map", "256 threads a row: their results never meet"),
-    "v8:topology=two_level": ("topology_fits_row_map", "row_map=warp: a row has one warp"),
+    "v5:threads=48": ("reduction_connects_the_row", "two_level with 48 threads a row.*threads=32 or threads=64"),
+    "v5:threads=100": ("reduction_connects_the_row", "threads=100 .*threads=96 or threads=128"),
+    "k4:threads=180": ("reduction_connects_the_row", "warps_thread0 with 180.*threads=160 or threads=192"),
+    "v8:threads=48": ("rows_divide_the_block", "threads=48 with threads_per_row=32.*threads=32 or 64"),
+    "v1:threads=96": ("reduction_connects_the_row", "topology=tree with 96.*power of two; use topology=two_level"),
+    "k3:threads=64": ("reduction_connects_the_row", "64 threads a row.*shuffles reach only the lanes of one warp"),
+    "k1:topology=tree": ("reduction_connects_the_row", "one thread a row.*it has the whole row.*topology=none"),
+    "v2:topology=none": ("reduction_connects_the_row", "256 threads a row.*their results never meet"),
+    "v8:topology=two_level": ("reduction_connects_the_row", "32 threads a row, threads=256 a block: .*use topology=warp"),
     "k1:merge=paired": ("pairs_have_somewhere_to_meet", "no two threads share a row"),
     "v5:cache=exps_registers": ("online_keeps_inputs", "use cache=inputs_registers or update=three"),
     "v4:cache=exps_output": ("online_keeps_inputs", "maximum that they refer to changes"),
@@ -34,7 +34,7 @@ REFUSED = {
     "t1:merge=paired,cache=exps_output": (
         "parked_pairs_keep_their_thread", "the writing kernel no longer has"
     ),
-    "v4:vec=3": ("vectors_are_machine_words", "vec=3: the machine accesses 1, 2 or 4 floats at once; use vec=2"),
+    "v4:vec=3": ("vectors_are_machine_words", "vec=3: the machine accesses 1, 2 or 4 elements of float32 at once; use vec=2"),
     "v4:vec=0": ("vectors_are_machine_words", "use vec=1"),
     "t1:tile=0": ("tiles_are_row_parts", "tile=0: use 1 to 262144"),
     "t1:tile=2147483644": ("tiles_are_row_parts", "use 1 to 262144"),
@@ -52,15 +52,22 @@ REFUSED = {
     "t2:tile=100000": ("values_fit_the_registers", "tile=100000 x vec=1 keeps 782 values.*use tile=30592 or less"),
     "v5:tile=1024": ("tiles_have_a_use", "tile=1024 with update=online_shared.*leave tile out"),
     "t2:vec=4,tile=1022": ("tiles_have_a_use", "tile=1022 with vec=4.*use tile=1024"),
-    "v5:grid=4": ("grid_belongs_to_grid_stride", "grid=4 with row_map=block"),
-    "v9:grid=0": ("grid_belongs_to_grid_stride", "grid=0: use 1 to"),
+    "v5:grid=4": ("grid_belongs_to_a_row_loop", "grid=4 with row_loop=once"),
+    "v9:grid=0": ("grid_belongs_to_a_row_loop", "grid=0: use 1 to"),
     "v5:min_blocks=9": ("blocks_fit_an_sm", "min_blocks=9 with threads=256.*min_blocks=8 or less"),
-    "cpu:min_blocks=1": ("blocks_fit_an_sm", "row_map=host: there are no blocks"),
+    "cpu:min_blocks=1": ("blocks_fit_an_sm", "target=host: there are no blocks"),
     "t1:cache=registers": ("kernels_share_no_registers", "do not outlive a kernel"),
     "t1:cache=shared": ("kernels_share_no_registers", "use cache=none or cache=exps_output"),
     "cpu:cache=shared": ("host_has_no_device", "no register file or shared memory"),
     "cpu:vec=4": ("host_has_no_device", "plain C.. has no float4; use vec=1"),
-    "cpu:exp=__expf": ("host_has_no_device", "__expf is an instruction of the GPU"),
+    "cpu:exp=__expf": ("host_has_no_device", "exp=__expf with target=host: it is an instruction of the GPU"),
+    "v5:threads_per_row=12": ("a_row_has_part_of_a_warp_or_whole_warps", "1, 2, 4, 8, 16 or 32 threads"),
+    "v5:threads_per_row=96": ("rows_divide_the_block", "threads=256 with threads_per_row=96.*192"),
+    "t1:threads_per_row=32": ("split_rows_have_whole_blocks", "threads_per_row=32 with row_split=tiles"),
+    "t1:row_loop=grid_stride": ("split_rows_have_whole_blocks", "row_loop=grid_stride with row_split"),
+    "t2:threads_per_row=64": ("tiles_are_reduced_by_all", "would miss the barriers of a tile"),
+    "v3:op=log_softmax,cache=exps_registers": ("exponentials_are_of_use", "use cache=inputs_registers"),
+    "k1:op=log_softmax,normalize=divide": ("there_is_something_to_divide", "its output is no quotient"),
     "v5:static_cols=0": ("static_cols_is_a_length", "static_cols=0: use 1 to"),
     "v7:items=1,static_cols=4096": ("static_cols_is_a_length", "covers 1027 columns; static_cols=4096"),
 }  # fmt: skip
@@ -218,4 +225,7 @@ def test_a_rule_reads_the_axes_that_it_says(one: Spec, other: Spec) -> None:
 
 
 def test_rules_have_names_in_words() -> None:
-    assert {rule.name for rule in RULES} >= {"warps are whole", "values fit the registers"}
+    assert {rule.name for rule in RULES} >= {
+        "reduction connects the row",
+        "values fit the registers",
+    }

@@ -3,20 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kgen.specs.choices import Cache, Merge, Topology, VecScans
 
 from kgen.errors import UsageError
 from kgen.specs.axes import listed_values, swept_values
+from kgen.specs.follow import LEADING_AXES, MOVING_AXES, follow
 from kgen.specs.spec import AXES, SWEPT_NUMBERS, Spec
-from kgen.specs.variants import (
-    LEADING_AXES,
-    STAYING_AXES,
-    apply,
-    follow,
-    parse,
-    spelling,
-    stem,
-)
+from kgen.specs.variants import apply, parse, spelling, stem
 from kgen.specs.versions import VERSIONS
 from tests.strategies import CHOICES, specs
 
@@ -34,24 +26,30 @@ def test_a_version_is_spelt_by_its_name(name: str) -> None:
 
 def test_stems_are_symbols() -> None:
     assert stem("v7:items=4,threads=512") == "softmax_v7_items4_threads512"
+    assert stem("v8:op=log_softmax,threads_per_row=8") == "log_softmax_v8_threads_per_row8"
     assert stem("v5:exp=__expf") == "softmax_v5_exp_expf"
 
 
 def test_named_axes_bring_others_along() -> None:
-    assert parse("v8:vec=4").vec_scans is VecScans.BOTH
-    assert parse("v7:vec=1").vec_scans is VecScans.NONE
-    assert parse("k1:update=online").cache is Cache.NONE
-    assert parse("v3:update=online").cache is Cache.INPUTS_REGISTERS
-    assert parse("v5:row_map=warp").topology is Topology.WARP
-    assert parse("v5:row_map=thread").merge is Merge.SEPARATE
+    assert parse("v8:vec=4").vec_scans == "both"
+    assert parse("v7:vec=1").vec_scans == "none"
+    assert parse("k1:update=online").cache == "none"
+    assert parse("v3:update=online").cache == "inputs_registers"
+    assert parse("v5:row_map=warp").topology == "warp"
+    assert parse("v5:row_map=thread").merge == "separate"
     assert parse("v7:cache=none").items_per_thread is None
     assert parse("v6_fetch:cache=registers").prefetch is False
     assert parse("k1:row_map=host").threads_per_block == 1
+    assert parse("v8:row_loop=grid_stride").threads_per_row == 32
+    assert parse("v8:row_split=tiles").threads_per_row is None
+    assert parse("v9:row_split=tiles").row_loop == "once"
+    assert parse("v3:op=log_softmax").cache == "inputs_registers"
+    assert parse("k1:op=log_softmax").normalize == "reciprocal"
 
 
 def test_a_named_axis_never_moves() -> None:
-    assert parse("v8:vec=4,vec_scans=first").vec_scans is VecScans.FIRST
-    assert parse("v5:row_map=warp,topology=two_level").topology is Topology.TWO_LEVEL
+    assert parse("v8:vec=4,vec_scans=first").vec_scans == "first"
+    assert parse("v5:row_map=warp,topology=two_level").topology == "two_level"
     assert parse("v5:items=4,cache=none").items_per_thread == 4
 
 
@@ -64,7 +62,7 @@ def test_what_follows_follows_the_leading_axes(data: st.DataObject) -> None:
     leading = {axis: value for axis, value in changes.items() if axis in LEADING_AXES}
     others = {axis: value for axis, value in changes.items() if axis not in LEADING_AXES}
     assert spec == follow(base.replace(**leading), base, frozenset(changes)).replace(**others)
-    for axis in STAYING_AXES - changes.keys():
+    for axis in AXES.keys() - MOVING_AXES - changes.keys():
         assert getattr(spec, axis) == getattr(base, axis)
 
 

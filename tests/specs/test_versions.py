@@ -1,7 +1,6 @@
 """The named versions are the points that the studies describe."""
 
 import pytest
-from kgen.specs.choices import Cache, Merge, RowMap, Topology, Update, VecScans
 
 import kgen
 from kgen.errors import UsageError
@@ -64,21 +63,21 @@ def test_scans(name: str, scans: int) -> None:
 @pytest.mark.parametrize(
     ("name", "axes"),
     {
-        "k1": {"row_map": RowMap.THREAD, "topology": Topology.NONE, "cache": Cache.EXPS_OUTPUT},
-        "k2": {"topology": Topology.TREE, "normalize": "divide"},
-        "k3": {"topology": Topology.WARP, "threads_per_block": 32},
-        "k4": {"topology": Topology.WARPS_THREAD0, "threads_per_block": 512},
-        "c1": {"cache": Cache.EXPS_OUTPUT, "normalize": "reciprocal", "threads_per_block": 256},
-        "t1": {"row_map": RowMap.GRID, "tile_size": 1024, "normalize": "divide"},
-        "t2": {"update": Update.ONLINE_TILE, "tile_size": 1024, "threads_per_block": 128},
-        "v3": {"cache": Cache.EXPS_REGISTERS, "trip": "static"},
-        "v4": {"update": Update.ONLINE, "merge": Merge.SEPARATE},
-        "v5": {"merge": Merge.PAIRED, "update": Update.ONLINE_SHARED},
-        "v6": {"vec_size": 4, "vec_scans": VecScans.FIRST, "unaligned": "scalar_row"},
-        "v6_fetch": {"prefetch": True, "vec_scans": VecScans.BOTH},
-        "v7": {"cache": Cache.INPUTS_REGISTERS, "unaligned": "scalar_groups"},
-        "v8": {"row_map": RowMap.WARP, "topology": Topology.WARP, "merge": Merge.PAIRED},
-        "v9": {"row_map": RowMap.GRID_STRIDE, "update": Update.ONLINE, "grid_blocks": 256},
+        "k1": {"row_map": "thread", "topology": "none", "cache": "exps_output"},
+        "k2": {"topology": "tree", "normalize": "divide"},
+        "k3": {"topology": "warp", "threads_per_block": 32},
+        "k4": {"topology": "warps_thread0", "threads_per_block": 512},
+        "c1": {"cache": "exps_output", "normalize": "reciprocal", "threads_per_block": 256},
+        "t1": {"row_map": "grid", "tile_size": 1024, "normalize": "divide"},
+        "t2": {"update": "online_tile", "tile_size": 1024, "threads_per_block": 128},
+        "v3": {"cache": "exps_registers", "trip": "static"},
+        "v4": {"update": "online", "merge": "separate"},
+        "v5": {"merge": "paired", "update": "online_shared"},
+        "v6": {"vec_size": 4, "vec_scans": "first", "unaligned": "scalar_row"},
+        "v6_fetch": {"prefetch": True, "vec_scans": "both"},
+        "v7": {"cache": "inputs_registers", "unaligned": "scalar_groups"},
+        "v8": {"row_map": "warp", "topology": "warp", "merge": "paired"},
+        "v9": {"row_map": "grid_stride", "update": "online", "grid_blocks": 256},
     }.items(),
 )
 def test_axes(name: str, axes: dict[str, object]) -> None:

@@ -1,7 +1,6 @@
 """Rows as a sweep yields them, made up."""
 
 import json
-from dataclasses import asdict
 
 from kgen.specs.variants import parse
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
@@ -37,7 +36,7 @@ def made(
             "high_us": times.high,
         }
     if kind is Kind.VARIANT:
-        fields["spec"] = json.dumps(asdict(parse(variant).resolve(cols)))
+        fields["spec"] = json.dumps(parse(variant).resolve(cols).axes)
     return Measurement(
         provenance=Provenance(
             run=run, measured_at=measured_at, device=device, arch="sm_90", templates=templates

@@ -1,7 +1,7 @@
 """The cost model against times of a GPU, and against what must hold on any."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest

@@ -99,7 +99,7 @@ def test_what_left_points_out_is_counted_by_rule() -> None:
     made = plan(Space.make(["v1"], [8], [257, 4096], axes, "cols < 1000"))
     assert made.refused == {
         "threads fit a block": 4,
-        "tree halves evenly": 4,
+        "reduction connects the row": 4,
         "static cols are the cols": 1,
     }
     assert (made.combinations, made.filtered, len(made.points)) == (12, 1, 2)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kgen.specs.choices import Cache
 
 from kgen.errors import UsageError
 from kgen.sweep.space import MAX_RANGE, Space, parse_setting
@@ -31,7 +30,7 @@ def test_what_a_user_writes() -> None:
     assert space.axes == {
         "threads_per_block": (64, 128),
         "items_per_thread": (None, 2),
-        "cache": (Cache.INPUTS_SHARED, Cache.NONE),
+        "cache": ("inputs_shared", "none"),
     }
     assert space.combinations == 2 * 2 * 2 * 2 * 2
 

@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     edits = {
         "wrong": ("* inverse_sum", "* (2.0f * inverse_sum)"),
         "unwritten": ("c = threadIdx.x; c < cols", "c = threadIdx.x; c < cols - 1"),
-        "outside": ("y[c] =", "y[c + 4096] ="),
+        "outside": ("y_row[c] =", "y_row[c + 4096] ="),
         "rejected": ("expf(-fabsf(", "exqf(-fabsf("),
     }
     for name, (old, new) in edits.items():

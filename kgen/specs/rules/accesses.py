@@ -17,8 +17,8 @@ def vectors_are_machine_words(spec: Spec) -> Iterator[Problem]:
     if spec.vec_size not in sizes:
         yield Problem(
             ("vec_size",),
-            f"vec={spec.vec_size}: the machine accesses {sizes[0]} to {sizes[-1]} elements of "
-            f"{spec.element.name} at once; "
+            f"vec={spec.vec_size}: the machine accesses {', '.join(map(str, sizes[:-1]))} or "
+            f"{sizes[-1]} elements of {spec.element.name} at once; "
             f"use vec={min(sizes, key=lambda size: abs(size - spec.vec_size))}",
         )
 

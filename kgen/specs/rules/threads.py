@@ -124,13 +124,17 @@ def reduction_connects_the_row(spec: Spec) -> Iterator[Problem]:
     """The reduction must connect exactly the threads of a row."""
     if is_connected(spec):
         return
-    reason = spec.topology.limit
-    if spec.row_threads > 1 and is_connected(spec.replace(threads_per_row=1)):
+    threads = f"{spec.row_threads} threads"
+    if spec.row_threads == 1:
+        threads, reason = "one thread", "it has the whole row, so there is nothing to combine"
+    elif is_connected(spec.replace(threads_per_row=1)):
         reason = "their results never meet"
+    else:
+        reason = spec.topology.limit
     yield Problem(
         ("topology", *ROW_THREADS),
-        f"topology={spec.topology} with {spec.row_threads} threads a row of "
-        f"threads={spec.threads_per_block}: {reason}; use {_connection(spec)}",
+        f"topology={spec.topology} with {threads} a row, threads={spec.threads_per_block} a block: "
+        f"{reason}; use {_connection(spec)}",
     )
 
 
@@ -163,13 +167,14 @@ def grid_belongs_to_a_row_loop(spec: Spec) -> Iterator[Problem]:
     grid = spec.grid_blocks
     if grid is None:
         return
+    most = MAX_STRIDE_BLOCKS // spec.rows_per_block
     if not spec.row_loop.repeats:
         yield Problem(
             ("grid_blocks", "row_loop"),
             f"grid={grid} with row_loop={spec.row_loop}: the matrix alone decides the grid; "
             "use row_loop=grid_stride or leave grid out",
         )
-    elif not 1 <= grid <= (most := MAX_STRIDE_BLOCKS // spec.rows_per_block):
+    elif not 1 <= grid <= most:
         yield Problem(("grid_blocks",), f"grid={grid}: use 1 to {most} blocks")
 
 
