@@ -15,7 +15,7 @@
 // launch    grid = rows, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant t2
-//           (kgen 0.1.0, templates 9547f86c)
+//           (kgen 0.1.0, templates c1bcc011)
 
 #include <cfloat>
 #include <cmath>
@@ -105,9 +105,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     // Tile by tile: the state of the row.
     State row_state = empty_state();
     for (int start = 0; start < cols; start += TILE_SIZE) {
-        const int tile_cols = min(TILE_SIZE, cols - start);
+        const int tile_length = min(TILE_SIZE, cols - start);
         float tile[TILE_ITEMS];
-        load_row(tile, x_row + start, tile_cols);
+        load_row(tile, x_row + start, tile_length);
 
         float thread_max = -FLT_MAX;
 #pragma unroll

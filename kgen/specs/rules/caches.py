@@ -55,7 +55,8 @@ def parked_pairs_keep_their_thread(spec: Spec) -> Iterator[Problem]:
         yield Problem(
             ("merge", "cache", "row_split"),
             f"merge=paired with cache=exps_output and row_split={spec.row_split}: exponentials are "
-            "parked against a thread's own maximum, which the writing kernel no longer has; use merge=separate",
+            "parked against a thread's own maximum, which the writing kernel no longer has; "
+            "use merge=separate",
         )
 
 
@@ -88,8 +89,8 @@ def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
     if spec.row_split.kernel_per_phase and (spec.in_registers or spec.in_shared):
         yield Problem(
             ("cache", "row_split"),
-            f"cache={spec.cache} with row_split={spec.row_split}: registers and shared memory do not "
-            "outlive a kernel, and a row needs several; use cache=none"
+            f"cache={spec.cache} with row_split={spec.row_split}: registers and shared memory do "
+            "not outlive a kernel, and a row needs several; use cache=none"
             + ("" if spec.is_online else " or cache=exps_output"),
         )
 
