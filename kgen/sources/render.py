@@ -114,7 +114,8 @@ def environment(overlay: Overlay) -> jinja2.Environment:
 
 
 def _printed(value: Any) -> Any:
-    return NOTHING if isinstance(value, jinja2.Undefined) else value
+    # An `if` without `else` gives this very class, a misspelt name a strict one.
+    return NOTHING if type(value) is jinja2.Undefined else value
 
 
 def _comment(text: str, indent: int = 0) -> str:

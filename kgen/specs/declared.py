@@ -110,8 +110,8 @@ def _record(
     types, facts = get_type_hints(kind), {}
     names = [field.name for field in fields(kind) if field.name not in ("word", "template")]
     if like := entry.get("like"):
-        if like not in known:
-            raise UsageError(f"{head} like = {like!r} is not a choice{did_you_mean(like, known)}")
+        if not isinstance(like, str) or like not in known:
+            raise UsageError(f"{head} like = {like!r} is not a choice{did_you_mean(str(like), known)}")
         facts = {name: getattr(known[like], name) for name in (*names, "template")}
     for key, value in entry.items():
         if key == "like":
