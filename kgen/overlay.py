@@ -8,6 +8,7 @@ from pathlib import Path
 
 import kgen
 from kgen.errors import UsageError
+from kgen.files import named_path
 
 # The environment carries the folder into every process that kgen starts.
 VARIABLE = "KGEN_TEMPLATES"
@@ -29,7 +30,7 @@ def user_template_dir() -> Path | None:
     named = os.environ.get(VARIABLE)
     if not named:
         return None
-    folder = Path(named).resolve()
+    folder = named_path(named).resolve()
     if not folder.is_dir():
         raise UsageError(f"there is no folder of templates {named}; see --templates")
     return folder
@@ -40,5 +41,5 @@ def use_templates(folder: Path) -> None:
 
     Raises UsageError when there is no such folder.
     """
-    os.environ[VARIABLE] = str(folder.resolve())
+    os.environ[VARIABLE] = str(named_path(str(folder)).resolve())
     user_template_dir()
