@@ -16,6 +16,7 @@ from kgen.files import named_path
 from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
 from kgen.sources.source import Source
+from kgen.text import with_name
 
 RUNTIME_DIR = Path(__file__).parent / "runtime"
 
@@ -188,8 +189,7 @@ def display_name(source: Source) -> str:
 
 def with_display_name(source: Source, text: str) -> str:
     """Return `text` with that name wherever it names the file that was compiled."""
-    compiled = rf"(?<![\w/.-])(?:\./)?{re.escape(source.filename)}\b"
-    return re.sub(compiled, lambda _: display_name(source), text)
+    return with_name(text, source.filename, display_name(source))
 
 
 def _missing_intrinsics(messages: str) -> list[str]:
