@@ -14,7 +14,7 @@ import kgen
 from kgen import cpu
 from kgen.errors import MissingTool, UsageError
 from kgen.evidence.check import check
-from kgen.overlay import VARIABLE, use_templates
+from kgen.overlay import VARIABLE, use_templates, user_template_dir
 from kgen.sources.edited import read_source
 from kgen.sources.render import render, template_hash
 from kgen.specs.axes import choices, listed_values
@@ -156,6 +156,42 @@ def test_the_hash_covers_the_folder(overlay: Callable[..., Path]) -> None:
         template_hash()
 
 
+def test_what_editors_leave_changes_nothing(overlay: Callable[..., Path]) -> None:
+    """Backups, swap files, checkpoints, and a lock, which is a link to nowhere."""
+    files = {"merge.j2": '{% include "kgen/merge.j2" %}'}
+    overlay(files)
+    before = template_hash()
+    names = ["merge.j2~", "#merge.j2#", ".merge.j2.swp", "._merge.j2", ".keep/merge.j2"]
+    folder = overlay(files | dict.fromkeys(names, "{% if %}"), "edited")
+    (folder / ".#merge.j2").symlink_to("user@host.123:456")
+    (folder / "gone.j2").symlink_to("nowhere.j2")
+    assert template_hash() == before
+    assert "merge" in render(checked("v5")).text
+
+
+def test_byte_order_marks(overlay: Callable[..., Path]) -> None:
+    overlay(
+        {
+            "choices.toml": "\ufeff[topology.mine]\nlike = 'two_level'\n",
+            "topology/mine.j2": "\ufeff// Mine.\n{% include 'kgen/topology/two_level.j2' %}",
+        }
+    )
+    text = render(checked("v5:topology=mine")).text
+    assert "\n// Mine.\n" in text and "\ufeff" not in text
+
+
+def test_a_folder_in_the_home_folder(
+    overlay: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = overlay({"choices.toml": ""})
+    monkeypatch.setenv("HOME", str(folder.parent))
+    monkeypatch.setenv(VARIABLE, "~/mine")
+    assert user_template_dir() == folder
+    monkeypatch.setenv(VARIABLE, "")
+    use_templates(Path("~/mine"))
+    assert user_template_dir() == folder
+
+
 def stem_in_a_worker(spec: Spec) -> str:
     """Render a spec that came from another process."""
     return render(spec).stem
@@ -219,20 +255,31 @@ def test_what_is_wrong_with_choices(toml: str, sentence: str, overlay: Callable[
     ("template", "sentence"),
     [
         ("{% if %}", "mine.j2:1: the templates cannot be filled: Expected an expression"),
-        ("{{ s.colour }}", "cannot be filled: .*no attribute 'colour'"),
-        ("{{ 1 // 0 }}", "cannot be filled: .*division"),
-        ('{% include "topology/none.j2" %}', "cannot be filled: .*topology/none.j2"),
-        ('{% include "topology/two_level.j2" %}', "a template includes itself"),
+        ("\n{{ s.colour }}", "mine.j2:2: .*cannot be filled: .*no attribute 'colour'"),
+        ("\n\n{{ oops }}", "mine.j2:3: .*cannot be filled: 'oops' is undefined"),
+        ("\n{{ 1 // 0 }}", "mine.j2:2: .*cannot be filled: .*division"),
+        ("\n{{ s.replace(1) }}", "mine.j2:2: .*cannot be filled: .*positional argument"),
+        ('\n{% include "topology/none.j2" %}', "mine.j2:2: .*is no template topology/none.j2"),
+        ("{% extends 'none.j2' %}", "mine.j2:1: .*is no template none.j2"),
+        (
+            '\n{% from "kgen/each.j2" import x %}{{ x() }}',
+            "mine.j2:2: .*each.j2.*requested name 'x'",
+        ),
+        ('\n{% include "topology/two_level.j2" %}', "mine.j2:2: .*a template includes itself"),
+        ('{% include "broken.j2" %}', "broken.j2:3: .*unexpected 'end of print"),
+        ('{% include "latin.j2" %}', "latin.j2 is not UTF-8: "),
     ],
 )
 def test_what_is_wrong_with_templates(
     template: str, sentence: str, overlay: Callable[..., Path]
 ) -> None:
-    overlay(
+    folder = overlay(
         {
             "choices.toml": "[topology.mine]\nlike = 'two_level'\n",
             "topology/mine.j2": template,
+            "broken.j2": "\n\n{{ 1 + }}",
         }
     )
-    with pytest.raises(UsageError, match=sentence):
+    (folder / "latin.j2").write_bytes(b"caf\xe9")
+    with pytest.raises(UsageError, match=f"^{folder}/.*{sentence}"):
         render(checked("v5:topology=mine"))
