@@ -8,6 +8,7 @@ from pathlib import Path
 
 import kgen
 from kgen.errors import UsageError
+from kgen.files import named_path
 
 
 @functools.cache
@@ -38,6 +39,7 @@ OURS = Overlay()
 
 def overlay(folder: Path) -> Overlay:
     """Return kgen's templates with a folder over them. Raises UsageError when there is none."""
-    if not folder.is_dir():
+    found = named_path(str(folder))
+    if not found.is_dir():
         raise UsageError(f"there is no folder of templates {folder}; see --templates")
-    return Overlay(folder.resolve())
+    return Overlay(found.resolve())

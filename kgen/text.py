@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
 def names_a_file(text: str) -> bool:
     """Whether a command's argument is a source file's path rather than a variant."""
     return text.endswith((".cu", ".cpp"))
+
+
+def with_name(text: str, file: str, name: str) -> str:
+    """Return a compiler's text with another name for a file, or folder/, of where it ran."""
+    end = "" if file.endswith("/") else r"\b"
+    return re.sub(rf"(?<![\w/.-])(?:\./)?{re.escape(file)}{end}", lambda _: name, text)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from signal import SIGKILL, SIGSEGV
 
 import pytest
 
-from kgen.cpu.compiler import call_cxx
+from kgen.cpu.compiler import Cxx, call_cxx
 from kgen.errors import CompileFailed, MissingTool
 from kgen.hindered import require_unhindered
 from kgen.toolchain.nvcc import run_nvcc
@@ -64,7 +64,7 @@ def test_nvcc_is_asked(script: str, error: type[Exception], words: str, tmp_path
 
 
 def test_a_cxx_compiler_is_asked(tmp_path: Path) -> None:
-    shell = Path("/bin/sh")
+    shell = Cxx(("/bin/sh",))
     with pytest.raises(MissingTool, match="sh could not finish"):
         call_cxx(shell, ["-c", "echo No space left on device >&2; exit 1"], tmp_path)
     assert call_cxx(shell, ["-c", "echo no >&2; exit 1"], tmp_path) == "no\n"

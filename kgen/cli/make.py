@@ -111,13 +111,16 @@ def _finish(
 ) -> None:
     """Compile what was written and print what it takes; without an nvcc say so and go on."""
     from kgen.specs.spec import DEFAULT_COLS
+    from kgen.toolchain import find_nvcc
 
+    rows, note = {}, ""
     try:
+        find_nvcc()
+    except MissingTool as missing:
+        note = f"not compiled: {missing}"
+    else:
         archs = [name.strip() for name in arch.split(",")]
         rows = _compile(sources, archs, options, cols or DEFAULT_COLS)
-        note = ""
-    except MissingTool as missing:
-        rows, note = {}, f"not compiled: {missing}"
     if json:
         if note:
             print(note, file=sys.stderr)

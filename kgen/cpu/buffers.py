@@ -6,11 +6,13 @@ import mmap
 import os
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kgen.cachedir import temporary_dir
 from kgen.errors import MissingTool
 
 # NaNs that no arithmetic produces: reads of one show in the output, writes to one in the guard.
@@ -22,6 +24,7 @@ READ_ONLY = "read_only"
 WRITABLE = "writable"
 OUTPUT = "output"
 _WORD_BYTES = 4
+_MEMORY = Path("/dev/shm")
 _PAGE_BYTES = mmap.ALLOCATIONGRANULARITY
 _MIN_GUARD_BYTES = 4096
 
@@ -139,16 +142,24 @@ def _open_file(size: int) -> IO[bytes]:
     In memory where that is possible; /dev/shm may be small, and is then known to be full only
     when the space is really asked for.
     """
-    for folder in ("/dev/shm", None):
-        if folder and not os.access(folder, os.W_OK):
-            continue
-        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller closes it
-        try:
-            os.posix_fallocate(file.fileno(), 0, size)
-            return file
-        except OSError:
-            file.close()
-    raise MissingTool(f"a run needs {size >> 20} MB in {tempfile.gettempdir()}: make room for it")
+    try:
+        return _file_in(_MEMORY, size)
+    except OSError:
+        folder = temporary_dir()
+    try:
+        return _file_in(folder, size)
+    except OSError:
+        raise MissingTool(f"a run needs {size >> 20} MB in {folder}: make room for it") from None
+
+
+def _file_in(folder: Path, size: int) -> IO[bytes]:
+    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the caller closes it
+    try:
+        os.posix_fallocate(file.fileno(), 0, size)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def _round_up(number: int, multiple: int) -> int:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
+from kgen.cachedir import writing_cache
 from kgen.errors import MissingTool
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _KEY_LETTERS = 32
 
 
-def content_key(*texts: str) -> str:
-    """Return a short name for these texts, told apart from any other sequence of texts."""
+def content_key(*parts: str | bytes) -> str:
+    """Return a short name for these parts, told apart from any other sequence of parts."""
     digest = hashlib.sha256()
-    for text in texts:
-        data = text.encode(errors="surrogatepass")  # of paths that are no text
+    for part in parts:
+        # Paths may be no text.
+        data = part.encode(errors="surrogatepass") if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()[:_KEY_LETTERS]
 
@@ -29,12 +30,18 @@ def cached_file(path: Path, build: Callable[[Path], None]) -> Path:
     The SHA-256 of the content is kept as the file's last 32 bytes, which linkers and loaders of
     ELF files ignore: one rename publishes both, so any number of processes may build the same file
     at once, and a truncated one is found and rebuilt. What `build` raises is passed on and leaves
-    nothing behind. Raises MissingTool when the folder cannot be written, for lack of space too.
+    nothing behind. Raises MissingTool when the folder cannot be written, for lack of space too,
+    and when nothing was built.
     """
     if not _is_intact(path):
-        with _writing(path.parent), _scratch_folder(path.parent) as folder:
-            temporary = Path(folder) / path.name
+        with writing_cache(path.parent), _scratch_folder(path.parent) as folder:
+            temporary = Path(folder, path.name)
             build(temporary)
+            if not temporary.is_file():
+                raise MissingTool(
+                    f"the C++ compiler had nothing to say and wrote no {path.name}: "
+                    "set CXX to g++ or clang++"
+                )
             digest = hashlib.sha256(temporary.read_bytes()).digest()
             with temporary.open("ab") as file:
                 file.write(digest)
@@ -43,21 +50,7 @@ def cached_file(path: Path, build: Callable[[Path], None]) -> Path:
 
 
 def _scratch_folder(parent: Path) -> tempfile.TemporaryDirectory[str]:
-    parent.mkdir(parents=True, exist_ok=True)
     return tempfile.TemporaryDirectory(dir=parent, prefix=".building.")
-
-
-@contextmanager
-def _writing(parent: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:  # what says that it built a file did not
-        raise
-    except OSError as error:
-        raise MissingTool(
-            f"the cache folder {parent} cannot be written ({error.strerror}): "
-            "set KGEN_CACHE_DIR to one that can"
-        ) from None
 
 
 def _is_intact(path: Path) -> bool:

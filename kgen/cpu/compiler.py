@@ -5,13 +5,18 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from kgen.errors import CompileFailed, MissingTool
+from kgen.files import named_path
 from kgen.hindered import require_unhindered
+from kgen.include_paths import include_paths
 from kgen.sources.source import Source
+from kgen.text import with_name
 
 RUNTIME_DIR = Path(__file__).parent / "runtime"
 
@@ -31,7 +36,9 @@ KERNEL_FLAGS = (
     "-fsanitize=alignment",
     "-fno-sanitize-recover=alignment",
 )
-LINK_FLAGS = ("-no-pie", "-pthread")
+# What g++ links by itself, and gcc does not.
+LINK_LIBRARIES = ("-lstdc++", "-lm")
+LINK_FLAGS = ("-no-pie", "-pthread", *LINK_LIBRARIES)
 
 # For executables that observe: behind the flags above, and for runtime and kernel alike.
 OBSERVING_FLAGS = ("-DKGEN_CPU_OBSERVING",)
@@ -65,28 +72,58 @@ _HEADER_OF = (
 )
 
 
-def find_cxx() -> Path:
+@dataclass(frozen=True)
+class Cxx:
+    """A C++ compiler: the words that a command of it begins with, files by absolute paths."""
+
+    command: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the command without folders."""
+        return " ".join(Path(word).name for word in self.command)
+
+    def __str__(self) -> str:
+        return shlex.join(self.command)
+
+
+def find_cxx() -> Cxx:
     """Return the C++ compiler: the environment variable CXX, else g++, else clang++.
 
-    Raises MissingTool when there is none.
+    CXX is a program, or one with arguments (`ccache g++`), written as for a shell. Raises
+    MissingTool when there is none.
     """
-    chosen = os.environ.get("CXX")
-    for name in [chosen] if chosen else ["g++", "clang++"]:
-        if found := shutil.which(name):
-            return Path(found)
+    chosen = os.environ.get("CXX", "").strip()
+    for words in ([chosen], _words(chosen)) if chosen else (["g++"], ["clang++"]):
+        if words and (program := shutil.which(str(named_path(words[0])))):
+            return Cxx(tuple(map(_absolute, [program, *words[1:]])))
     if chosen:
         raise MissingTool(f"CXX names {chosen}, which is not a program: set it to a C++ compiler")
     raise MissingTool("no C++ compiler found: install g++ or clang++, or set CXX to one")
 
 
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quote that does not end
+        return []
+
+
+def _absolute(word: str) -> str:
+    """Compilers run in other folders than the user, who may name a file from where he is."""
+    return str(Path(word).absolute()) if os.sep in word and Path(word).is_file() else word
+
+
 @functools.cache
-def describe_cxx(cxx: Path) -> str:
+def describe_cxx(cxx: Cxx) -> str:
     """Return the compiler's own description of itself, version included.
 
     Raises MissingTool for a program that has none: it is no compiler.
     """
     try:
-        said = subprocess.run([cxx, "--version"], capture_output=True, text=True).stdout
+        said = subprocess.run(
+            [*cxx.command, "--version"], capture_output=True, text=True, errors="replace"
+        ).stdout
     except OSError as error:
         raise MissingTool(f"{cxx} cannot be run ({error.strerror}): set CXX to g++") from None
     if not any(name in said for name in ("Free Software Foundation", "GCC", "clang")):
@@ -94,7 +131,7 @@ def describe_cxx(cxx: Path) -> str:
     return said
 
 
-def kernel_flags(cxx: Path) -> tuple[str, ...]:
+def kernel_flags(cxx: Cxx) -> tuple[str, ...]:
     """Return the flags for kernels, with what only this compiler needs."""
     if "clang" in describe_cxx(cxx):
         return KERNEL_FLAGS
@@ -102,7 +139,7 @@ def kernel_flags(cxx: Path) -> tuple[str, ...]:
     return (*KERNEL_FLAGS, "-fno-extern-tls-init")
 
 
-def observing_flags(cxx: Path) -> tuple[str, ...]:
+def observing_flags(cxx: Cxx) -> tuple[str, ...]:
     """Return the flags that make a kernel an observed one, to follow the usual ones.
 
     Raises MissingTool for a compiler other than GCC.
@@ -115,14 +152,14 @@ def observing_flags(cxx: Path) -> tuple[str, ...]:
     return OBSERVED_KERNEL_FLAGS
 
 
-def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
+def call_cxx(cxx: Cxx, arguments: list[str], folder: Path) -> str:
     """Run the compiler in `folder`; return its messages when it fails, else an empty string.
 
     Raises MissingTool when it lacks memory or space, or is killed.
     """
-    environment = {**os.environ, "LC_ALL": "C"}
+    environment = {**os.environ, **include_paths(), "LC_ALL": "C"}
     process = subprocess.run(
-        [cxx, *arguments],
+        [*cxx.command, *arguments],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -135,7 +172,7 @@ def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
     return process.stderr or "no message"
 
 
-def compile_failed(source: Source, cxx: Path, messages: str) -> CompileFailed:
+def compile_failed(source: Source, cxx: Cxx, messages: str) -> CompileFailed:
     """Return the error for a rejected source, in the compiler's words and the user's file name."""
     lines = [line for line in messages.splitlines() if not _INCLUSION.match(line)]
     text = with_display_name(source, "\n".join(lines[:_MAX_LINES]))
@@ -152,8 +189,7 @@ def display_name(source: Source) -> str:
 
 def with_display_name(source: Source, text: str) -> str:
     """Return `text` with that name wherever it names the file that was compiled."""
-    compiled = rf"(?<![\w/.-])(?:\./)?{re.escape(source.filename)}\b"
-    return re.sub(compiled, lambda _: display_name(source), text)
+    return with_name(text, source.filename, display_name(source))
 
 
 def _missing_intrinsics(messages: str) -> list[str]:

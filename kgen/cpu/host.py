@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from kgen.cachedir import cache_dir
 from kgen.cpu.cache import cached_file, content_key
-from kgen.cpu.compiler import call_cxx, compile_failed, describe_cxx, find_cxx
+from kgen.cpu.compiler import LINK_LIBRARIES, call_cxx, compile_failed, describe_cxx, find_cxx
+from kgen.cpu.unit import UNIT, preprocessed, write_unit
 from kgen.launch import LaunchPlan
 from kgen.sources.source import Source
 
@@ -44,12 +45,13 @@ def time_host(
 
 def _library(source: Source) -> Path:
     cxx = find_cxx()
-    key = content_key(source.text, str(cxx), describe_cxx(cxx), *FLAGS)
+    unit = preprocessed(source, cxx, [*FLAGS], f'#include "{source.filename}"\n')
+    key = content_key(unit, str(cxx), describe_cxx(cxx), *FLAGS)
 
     def compile_library(target: Path) -> None:
-        (target.parent / source.filename).write_bytes(source.text.encode())
-        arguments = [*FLAGS, source.filename, "-o", target.name]
+        write_unit(source, unit, target.parent)
+        arguments = [*FLAGS, UNIT, *LINK_LIBRARIES, "-o", target.name]
         if messages := call_cxx(cxx, arguments, target.parent):
             raise compile_failed(source, cxx, messages)
 
-    return cached_file(cache_dir("cpu").absolute() / f"{source.stem}-{key}.so", compile_library)
+    return cached_file(cache_dir("cpu") / f"{source.stem}-{key}.so", compile_library)

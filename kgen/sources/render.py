@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import textwrap
+import traceback
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -21,6 +23,17 @@ from kgen.specs.rules import require_valid
 from kgen.specs.spec import AXES, CHOICE_AXES, DEFAULT_COLS, Spec, differences
 from kgen.specs.variants import spelling, stem
 from kgen.specs.versions import find_version
+
+# What a template does when it is filled, and a user's may do wrong.
+_TEMPLATE_ERRORS = (
+    jinja2.TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 def render(spec: Spec) -> Source:
@@ -51,14 +64,34 @@ def _filled(name: str, spec: Spec, context: dict[str, Any]) -> str:
     folder = spec.overlay.folder
     try:
         return environment(spec.overlay).get_template(name).render(context)
-    except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except _TEMPLATE_ERRORS as error:
         if folder is None:
             raise
-        line = getattr(error, "lineno", None)
-        place = f"{getattr(error, 'filename', None) or folder}" + f":{line}" * bool(line)
-        raise UsageError(f"{place}: the templates cannot be filled: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{folder}: a template includes itself; kgen's own is kgen/NAME") from None
+        place = _place(error, folder)
+        raise UsageError(f"{place}: the templates cannot be filled: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "a template includes itself; kgen's own is kgen/NAME"
+    if isinstance(error, jinja2.TemplateNotFound):
+        return f"there is no template {error}"
+    return str(error)
+
+
+def _place(error: Exception, user_folder: Path) -> str:
+    """Return the file and line of the innermost template that an error came through.
+
+    A user's own is named if there is one: a fault in kgen's is of what it was given.
+    """
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return f"{error.filename}:{error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    for folder in (user_folder, template_dir()):
+        for frame in reversed(frames):
+            if Path(frame.filename).is_relative_to(folder):
+                return f"{frame.filename}:{frame.lineno}"
+    return str(user_folder)
 
 
 def _header(spec: Spec, resolved: Spec, symbols: tuple[str, ...]) -> dict[str, Any]:
@@ -95,10 +128,10 @@ def environment(overlay: Overlay) -> jinja2.Environment:
 
     `kgen/NAME` is always kgen's.
     """
-    ours = jinja2.FileSystemLoader(template_dir())
+    ours = _Files(template_dir())
     loaders: list[jinja2.BaseLoader] = [ours, jinja2.PrefixLoader({"kgen": ours})]
     if overlay.folder:
-        loaders.insert(0, jinja2.FileSystemLoader(overlay.folder))
+        loaders.insert(0, _Files(overlay.folder))
     made = jinja2.Environment(
         loader=jinja2.ChoiceLoader(loaders),
         undefined=jinja2.StrictUndefined,
@@ -111,6 +144,20 @@ def environment(overlay: Overlay) -> jinja2.Environment:
     )
     made.filters["comment"] = _comment
     return made
+
+
+class _Files(jinja2.FileSystemLoader):
+    """Loads the templates of a folder: UTF-8, with or without a byte order mark."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, encoding="utf-8-sig")
+
+    def get_source(self, environment: jinja2.Environment, template: str) -> Any:
+        """Return a template. Raises TemplateNotFound, and UsageError for one that is no text."""
+        try:
+            return super().get_source(environment, template)
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{self.searchpath[0]}/{template} is not UTF-8: {error}") from None
 
 
 def _printed(value: Any) -> Any:
@@ -132,7 +179,13 @@ def template_hash(overlay: Overlay) -> str:
     digest = hashlib.sha256()
     for folder in overlay.folders:
         for path in sorted([*folder.rglob("*.j2"), *folder.glob(CHOICES_FILE)]):
-            if not path.name.endswith(".py.j2"):
-                digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            name = path.relative_to(folder)
+            if _is_of_kernels(name) and path.is_file():
+                digest.update(name.as_posix().encode() + b"\0")
                 digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:8]
+
+
+def _is_of_kernels(name: Path) -> bool:
+    """Return whether a template is a kernel's, and not what an editor leaves beside it."""
+    return not name.name.endswith(".py.j2") and not any(part.startswith(".") for part in name.parts)

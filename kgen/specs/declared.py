@@ -111,7 +111,9 @@ def _record(
     names = [field.name for field in fields(kind) if field.name not in ("word", "template")]
     if like := entry.get("like"):
         if not isinstance(like, str) or like not in known:
-            raise UsageError(f"{head} like = {like!r} is not a choice{did_you_mean(str(like), known)}")
+            raise UsageError(
+                f"{head} like = {like!r} is not a choice{did_you_mean(str(like), known)}"
+            )
         facts = {name: getattr(known[like], name) for name in (*names, "template")}
     for key, value in entry.items():
         if key == "like":

@@ -24,13 +24,13 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from kgen.cachedir import cache_dir
+from kgen.cachedir import cache_dir, writing_cache
 from kgen.errors import CompileFailed
-from kgen.files import write_atomically
+from kgen.files import replace_file
 from kgen.toolchain.binary import Binary
 from kgen.toolchain.cache import digest, digest_of_files
 from kgen.toolchain.machine_code import stands_alone
-from kgen.toolchain.nvcc import Job, compile_alone, kernels_of, make_folder, prepare, run_nvcc
+from kgen.toolchain.nvcc import Job, compile_alone, kernels_of, prepare, run_nvcc
 from kgen.toolchain.options import CompileOptions
 from kgen.toolchain.ptxas import parse_resources, warnings_of
 from kgen.toolchain.source import Compilable
@@ -122,9 +122,11 @@ def _compile(batch: list[Job]) -> dict[str, Result]:
 
 def _compile_together(batch: list[Job]) -> list[Binary]:
     """Compile sources in one unit. Raises CompileFailed when it must be cut."""
-    folder = cache_dir("cubin").absolute() / "shared"
-    make_folder(folder)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".unit.") as scratch:
+    folder = cache_dir("cubin") / "shared"
+    with (
+        writing_cache(folder),
+        tempfile.TemporaryDirectory(dir=folder, prefix=".unit.") as scratch,
+    ):
         file = Path(scratch, "unit.cu")
         file.write_text(_unit([job.source for job in batch]), encoding="utf-8")
         limit_s = _UNIT_LIMIT_S + _SOURCE_LIMIT_S * len(batch)
@@ -137,9 +139,10 @@ def _compile_together(batch: list[Job]) -> list[Binary]:
         Binary(path, product.image, job.arch, kernels_of(job.source, resources), "")
         for job in batch
     ]
-    write_atomically(path, product.image)
-    for job, binary in zip(batch, binaries, strict=True):
-        job.entry.store(binary, product.headers, product.headers_digest)
+    with writing_cache(folder):
+        replace_file(path, product.image)
+        for job, binary in zip(batch, binaries, strict=True):
+            job.entry.store(binary, product.headers, product.headers_digest)
     return binaries
 
 

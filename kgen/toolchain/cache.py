@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kgen.files import write_atomically
+from kgen.files import replace_file
 from kgen.toolchain.binary import Binary, KernelResources
 
 
@@ -29,6 +29,14 @@ def digest_of_files(paths: Iterable[str]) -> str:
     """Return one SHA-256 of the files' contents in the given order; raises OSError."""
     contents = (hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths)
     return digest(contents)
+
+
+def digest_of_headers(paths: Iterable[str]) -> str:
+    """Return their digest, or one that none has when one of them is there no more."""
+    try:
+        return digest_of_files(paths)
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,10 @@ class Entry:
         return Binary(path, _one_object(image), arch, kernels, content["log"])
 
     def store(self, binary: Binary, headers: list[str], headers_digest: str) -> None:
-        """Record a binary, whose cubin lies at its path, and the headers it was compiled with."""
+        """Record a binary, whose cubin lies at its path, and the headers it was compiled with.
+
+        Raises OSError.
+        """
         content = {
             "cubin": os.path.relpath(binary.path, self.folder),
             "kernels": [asdict(kernel) for kernel in binary.kernels],
@@ -81,7 +92,8 @@ class Entry:
             "headers_digest": headers_digest,
         }
         record = {"digest": self._digest(content, binary.image), "content": content}
-        write_atomically(self.folder / "entry.json", json.dumps(record))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        replace_file(self.folder / "entry.json", json.dumps(record))
 
     def _digest(self, content: dict[str, Any], image: bytes) -> str:
         return digest([self.key, json.dumps(content, sort_keys=True)], image)

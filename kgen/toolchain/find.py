@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgen.errors import MissingTool
+from kgen.files import named_path
 from kgen.text import install_hint
 
 INSTALL_HINT = install_hint("nvcc")
@@ -51,10 +52,12 @@ def find_disassembler() -> Tool:
 def _find(name: str) -> Tool:
     variable = f"KGEN_{name.upper()}"
     if named := os.environ.get(variable):
-        if tool := _probe(Path(named), f"${variable}"):
+        found = shutil.which(str(named_path(named)))
+        if found and (tool := _probe(Path(found), f"${variable}")):
             return tool
         raise MissingTool(
-            f"{variable}={named} is not a {name} that runs; correct or unset the variable"
+            f"{variable}={named} is not a {name} that runs; name a program there, without "
+            "arguments, or unset the variable"
         )
     for path, found_by in _candidates(name):
         if tool := _probe(path, found_by):

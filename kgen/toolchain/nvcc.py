@@ -11,13 +11,15 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgen.cachedir import cache_dir
+from kgen.cachedir import cache_dir, temporary_dir, writing_cache
 from kgen.errors import CompileFailed, MissingTool, UsageError
-from kgen.files import write_atomically
+from kgen.files import replace_file
 from kgen.hindered import require_unhindered
+from kgen.include_paths import include_paths
 from kgen.toolchain.binary import Binary, KernelResources
-from kgen.toolchain.cache import Entry, digest, digest_of_files
+from kgen.toolchain.cache import Entry, digest, digest_of_headers
 from kgen.toolchain.find import Tool, ask, find_nvcc
+from kgen.toolchain.headers import NEIGHBOURS, headers_of, link_neighbours, with_users_names
 from kgen.toolchain.machine_code import is_whole
 from kgen.toolchain.options import CompileOptions
 from kgen.toolchain.ptxas import parse_resources, warnings_of
@@ -82,16 +84,23 @@ def prepare(source: Compilable, arch: str, options: CompileOptions) -> Job:
 def compile_alone(job: Job) -> Binary:
     """Compile a source by itself, whatever the cache has. Raises what `compile_cubin` does."""
     source, entry = job.source, job.entry
-    make_folder(entry.folder)
     # The source stays beside the cubin, where profilers look for the lines of -lineinfo.
     file = entry.folder / source.filename
-    write_atomically(file, source.text)
+    if '"' in str(file) and "-lineinfo" in job.command:
+        raise MissingTool(
+            f"nvcc cannot tell the lines of a file in {entry.folder}, whose name has a quote in "
+            "it: set KGEN_CACHE_DIR to another place"
+        )
+    with writing_cache(entry.folder):
+        replace_file(file, source.text)
+        link_neighbours(source, entry.folder)
     product = run_nvcc(job.command, file, _shown_name(source), _TIME_LIMIT_S)
     kernels = kernels_of(source, parse_resources(product.output))
     log = warnings_of(product.output)
     binary = Binary(entry.cubin, product.image, job.arch, kernels, log)
-    write_atomically(binary.path, binary.image)
-    entry.store(binary, product.headers, product.headers_digest)
+    with writing_cache(entry.folder):
+        replace_file(binary.path, binary.image)
+        entry.store(binary, product.headers, product.headers_digest)
     return binary
 
 
@@ -102,7 +111,12 @@ def supported_archs(nvcc: Tool) -> tuple[str, ...]:
 
 @functools.cache
 def _supported_archs(nvcc: Path) -> tuple[str, ...]:
-    names = re.findall(r"^sm_\d+$", ask(nvcc, "--list-gpu-code"), re.MULTILINE)
+    temporary_dir()  # where nvcc makes a file even for this
+    try:
+        answer = ask(nvcc, "--list-gpu-code")
+    except (OSError, subprocess.SubprocessError) as error:
+        raise MissingTool(f"{nvcc} does not say what it compiles for: {error}") from None
+    names = re.findall(r"^sm_\d+$", answer, re.MULTILINE)
     return tuple(sorted(names, key=lambda name: int(name.removeprefix("sm_"))))
 
 
@@ -119,26 +133,17 @@ def _flags(source: Compilable, arch: str, options: CompileOptions) -> list[str]:
     flags = ["-cubin", f"-arch={arch}", "-Xptxas", "-v", *options.flags()]
     if source.path:
         # The user's file is compiled as a copy in the cache but may include its neighbours.
-        flags += ["-I", str(source.path.absolute().parent)]
+        flags += ["-I", NEIGHBOURS]
     return flags
 
 
 def _entry(source: Compilable, flags: list[str], nvcc: Tool) -> Entry:
-    environment = [os.environ.get(name, "") for name in _ENVIRONMENT]
-    compiler = [str(nvcc.path), nvcc.banner, *environment]
-    key = digest([source.filename, source.text, *source.kernels, "", *flags, "", *compiler])
-    return Entry(cache_dir("cubin").absolute() / key[:32], key, source.stem)
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder of the cache. Raises UsageError when that cannot be."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"the cache folder {folder} cannot be made ({error.strerror}); name another place in "
-            "KGEN_CACHE_DIR"
-        ) from None
+    environment = {**os.environ, **include_paths()}
+    compiler = [str(nvcc.path), nvcc.banner, *(environment.get(name, "") for name in _ENVIRONMENT)]
+    neighbours = str(source.path.absolute().parent) if source.path else ""
+    text = [source.filename, source.text, neighbours, *source.kernels]
+    key = digest([*text, "", *flags, "", *compiler])
+    return Entry(cache_dir("cubin") / key[:32], key, source.stem)
 
 
 def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) -> Product:
@@ -147,23 +152,34 @@ def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) ->
     Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler, or
     too little memory or space.
     """
-    with tempfile.TemporaryDirectory(dir=file.parent, prefix=".nvcc.") as scratch:
-        cubin, depends = Path(scratch, "cubin"), Path(scratch, "depends")
-        products = ["-o", str(cubin), "-MMD", "-MF", str(depends)]
-        # A fixed folder, so that relative paths in NVCC_APPEND_FLAGS mean the same in every run.
-        code, output = _run([*command, *products, str(file)], file.parent, name, limit_s)
-        output = output.replace(str(file), name)
+    with (
+        writing_cache(file.parent),
+        tempfile.TemporaryDirectory(dir=file.parent, prefix=".nvcc.") as scratch,
+    ):
+        code, output = _run(command, file, Path(scratch), name, limit_s)
+        output = with_users_names(output, file, name)
         _check_ending(code, output, name)
-        image = _read_product(cubin, name, output)
-        headers = _headers(depends, file)
-    return Product(image, output, headers, digest_of_files(headers))
+        image = _read_product(Path(scratch, "cubin"), name, output)
+        rule = Path(scratch, "depends").read_text(encoding="utf-8", errors="surrogateescape")
+    headers = headers_of(rule, file)
+    return Product(image, output, headers, digest_of_headers(headers))
 
 
-def _run(command: list[str], folder: Path, name: str, limit_s: float) -> tuple[int, str]:
-    """Return how nvcc ended and what it said."""
+def _run(
+    command: tuple[str, ...], file: Path, scratch: Path, name: str, limit_s: float
+) -> tuple[int, str]:
+    """Return how nvcc ended and what it said.
+
+    nvcc breaks at quotes, commas, `$` and backslashes in paths. So it runs in the file's folder, a
+    fixed one, which paths in NVCC_APPEND_FLAGS may rely on, and knows all of them from there.
+    """
+    near = scratch.name
+    (scratch / "tmp").symlink_to(temporary_dir())
+    products = ["-o", f"{near}/cubin", "-MD", "-MF", f"{near}/depends", file.name]
     process = subprocess.Popen(
-        command,
-        cwd=folder,
+        [*command, *products],
+        cwd=file.parent,
+        env={**os.environ, **include_paths(), "TMPDIR": f"{near}/tmp"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
@@ -206,14 +222,6 @@ def _read_product(cubin: Path, name: str, output: str) -> bytes:
     if not is_whole(image):
         raise MissingTool(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
     return image
-
-
-def _headers(depends: Path, file: Path) -> list[str]:
-    """Return the headers of a make rule `cubin : file header ...` (nvcc leaves system's out)."""
-    rule = depends.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ")
-    prerequisites = re.findall(r"(?:\\.|\S)+", rule.partition(" : ")[2])
-    paths = [re.sub(r"\\(.)", r"\1", path) for path in prerequisites]
-    return [str(file.parent / path) for path in paths if path != str(file)]
 
 
 def kernels_of(

@@ -6,6 +6,7 @@ import re
 import subprocess
 import tempfile
 
+from kgen.cachedir import temporary_dir
 from kgen.errors import MissingTool
 from kgen.toolchain.binary import Binary
 from kgen.toolchain.find import INSTALL_HINT, find_disassembler
@@ -48,7 +49,7 @@ def sass(binary: Binary) -> str:
 
 def _disassemble(binary: Binary) -> str:
     tool = find_disassembler()
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as cubin:
+    with tempfile.NamedTemporaryFile(dir=temporary_dir(), suffix=".cubin") as cubin:
         cubin.write(binary.image)
         cubin.flush()
         ran = subprocess.run([tool.path, "-c", cubin.name], capture_output=True, encoding="utf-8")

@@ -163,6 +163,15 @@ def test_a_cache_that_cannot_be_written(
     assert_one_sentence(refused, 3, "set KGEN_CACHE_DIR to one that can")
 
 
+def test_no_place_for_temporary_files(
+    call: Call, cxx: None, nvcc: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", "/nonexistent")
+    sentence = "no temporary file can be made in /nonexistent (No such file or directory): set TMP"
+    for command in ("build --variant v7", "run v7"):
+        assert_one_sentence(call(*command.split()), 3, sentence)
+
+
 @pytest.mark.parametrize("command", ["bench v5", "run v5 --on gpu", "check v5 --on gpu"])
 def test_no_gpu(spawn: Call, command: str) -> None:
     refused = spawn(*command.split(), CUDA_VISIBLE_DEVICES="")

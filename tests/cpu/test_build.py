@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from kgen import cpu
-from kgen.cpu.build import build, wrapper_text
+from kgen.cpu.build import build
 from kgen.cpu.cache import cached_file
-from kgen.cpu.compiler import RUNTIME_DIR
+from kgen.cpu.compiler import LINK_FLAGS, RUNTIME_DIR, Cxx, call_cxx, describe_cxx
+from kgen.cpu.unit import wrapper_text
 from kgen.errors import CompileFailed, MissingTool
 from kgen.sources.source import Source
 
@@ -73,11 +77,12 @@ def test_concurrent_builds_all_succeed(tmp_path: Path) -> None:
     cached_file(tmp_path / "entry", never)
 
 
+@pytest.mark.parametrize("folder", ["file", "file/below", "/proc/kgen"])
 def test_unwritable_cache_is_the_users_to_solve(
-    make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / folder))
     with pytest.raises(MissingTool, match="set KGEN_CACHE_DIR to one that can"):
         build(make_source(EMPTY, "k"))
 
@@ -90,17 +95,6 @@ def test_truncated_executable_is_rebuilt_and_runs(
     executable.write_bytes(executable.read_bytes()[:5000])
     x = np.zeros((1, 1), np.float32)
     assert run_kernel(text, x, block=1, args=("y",)) == 41
-
-
-def test_key_covers_source_and_headers(make_source: MakeSource, tmp_path: Path) -> None:
-    (tmp_path / "value.h").write_text("#define VALUE 1\n")
-    text = '#include "value.h"\n' + KERNEL % "y[0] = VALUE;"
-    source = make_source(text, "k", path=tmp_path / "k.cu")
-    first = build(source)
-    assert build(source) == first
-    (tmp_path / "value.h").write_text("#define VALUE 2\n")
-    assert build(source) != first
-    assert build(make_source(text + "\n", "k", path=tmp_path / "k.cu")) != first
 
 
 def test_compile_error_names_the_users_file_and_line(
@@ -143,10 +137,60 @@ def test_cxx_is_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     monkeypatch.setenv("CXX", str(program))
-    assert cpu.find_cxx() == program
-    monkeypatch.setenv("CXX", "no-such-c++")
-    with pytest.raises(MissingTool, match="CXX names no-such-c\\+\\+, which is not a program"):
-        cpu.find_cxx()
+    assert cpu.find_cxx() == Cxx((str(program),))
+    for wrong in ("no-such-c++", "'no-such-c++", "''"):
+        monkeypatch.setenv("CXX", wrong)
+        with pytest.raises(MissingTool, match=f"CXX names {re.escape(wrong)}, which is not a prog"):
+            cpu.find_cxx()
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder where the user is, with a compiler and a launcher that passes on its arguments."""
+    folder = tmp_path / "my tools"
+    folder.mkdir()
+    (folder / "g++").symlink_to(str(shutil.which("g++")))
+    (folder / "launch").write_text('#!/bin/sh\nexec "$@"\n')
+    (folder / "launch").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["my tools/g++", "~/my tools/g++", "'my tools/launch' 'my tools/g++' -DX", "gcc", "gcc -O1"],
+)
+def test_ways_to_name_the_compiler(
+    tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """A relative program, one by its home folder, a launcher in front, and the C driver."""
+    if not shutil.which("gcc"):
+        pytest.skip("there is no GCC here")
+    monkeypatch.setenv("CXX", named)
+    (tmp_path / "a.cpp").write_text("#include <vector>\nint main() { std::vector<int> v(9); }")
+    cxx = cpu.find_cxx()
+    assert "Free Software" in describe_cxx(cxx)
+    assert call_cxx(cxx, ["a.cpp", *LINK_FLAGS, "-o", "a"], tmp_path) == ""
+    assert subprocess.run([tmp_path / "a"]).returncode == 0
+
+
+def test_the_compilers_name_in_messages(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "'my tools/launch' 'my tools/g++' -m64")
+    cxx = cpu.find_cxx()
+    assert cxx.name == "launch g++ -m64"
+    assert str(cxx) == f"'{tools}/launch' '{tools}/g++' -m64"
+
+
+def test_a_program_that_compiles_nothing(
+    make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "g++"
+    program.write_text("#!/bin/sh\necho GCC\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("CXX", str(program))
+    with pytest.raises(MissingTool, match=r"wrote no runtime-.*: set CXX to g\+\+ or clang"):
+        build(make_source(EMPTY, "k"))
 
 
 def test_no_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,37 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
         overlay(tmp_path / "folder0")
 
 
+def test_what_editors_leave_changes_nothing(mine: Mine) -> None:
+    """Backups, swap files, checkpoints, and a lock, which is a link to nowhere."""
+    files = {"state.j2": '{% include "kgen/state.j2" %}'}
+    before = template_hash(mine(files))
+    names = ["state.j2~", "#state.j2#", ".state.j2.swp", "._state.j2", ".keep/state.j2"]
+    edited = mine(files | dict.fromkeys(names, "{% if %}"), "edited")
+    assert edited.folder
+    (edited.folder / ".#state.j2").symlink_to("user@host.123:456")
+    (edited.folder / "gone.j2").symlink_to("nowhere.j2")
+    assert template_hash(edited) == before
+    assert "merge" in render(checked("v5", edited)).text
+
+
+def test_byte_order_marks(mine: Mine) -> None:
+    over = mine(
+        {
+            "choices.toml": "\ufeff[topology.mine]\nlike = 'two_level'\n",
+            "topology/mine.j2": "\ufeff// Mine.\n{% include 'kgen/topology/two_level.j2' %}",
+        }
+    )
+    text = render(checked("v5:topology=mine", over)).text
+    assert "\n// Mine.\n" in text and "\ufeff" not in text
+
+
+def test_a_folder_in_the_home_folder(mine: Mine, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = mine({"choices.toml": ""}).folder
+    assert folder
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert overlay(Path("~/mine")).folder == folder
+
+
 def stem_in_a_worker(spec: Spec) -> str:
     """Render a spec that came from another process."""
     return render(spec).stem
@@ -229,10 +260,19 @@ def test_what_is_wrong_with_choices(toml: str, sentence: str, mine: Mine) -> Non
     ("template", "sentence"),
     [
         ("{% if %}", "mine.j2:1: the templates cannot be filled: Expected an expression"),
-        ("{{ s.colour }}", "cannot be filled: .*no attribute 'colour'"),
-        ("{{ 1 // 0 }}", "cannot be filled: .*division"),
-        ('{% include "topology/none.j2" %}', "cannot be filled: .*topology/none.j2"),
-        ('{% include "topology/mine.j2" %}', "a template includes itself"),
+        ("\n{{ s.colour }}", "mine.j2:2: .*cannot be filled: .*no attribute 'colour'"),
+        ("\n\n{{ oops }}", "mine.j2:3: .*cannot be filled: 'oops' is undefined"),
+        ("\n{{ 1 // 0 }}", "mine.j2:2: .*cannot be filled: .*division"),
+        ("\n{{ s.replace(1) }}", "mine.j2:2: .*cannot be filled: .*positional argument"),
+        ('\n{% include "topology/none.j2" %}', "mine.j2:2: .*is no template topology/none.j2"),
+        ("{% extends 'none.j2' %}", "mine.j2:1: .*is no template none.j2"),
+        (
+            '\n{% from "kgen/walk.j2" import x %}{{ x() }}',
+            "mine.j2:2: .*walk.j2.*requested name 'x'",
+        ),
+        ('\n{% include "topology/mine.j2" %}', "mine.j2:2: .*a template includes itself"),
+        ('{% include "broken.j2" %}', "broken.j2:3: .*unexpected 'end of print"),
+        ('{% include "latin.j2" %}', "latin.j2 is not UTF-8: "),
     ],
 )
 def test_what_is_wrong_with_templates(template: str, sentence: str, mine: Mine) -> None:
@@ -240,7 +280,10 @@ def test_what_is_wrong_with_templates(template: str, sentence: str, mine: Mine) 
         {
             "choices.toml": "[topology.mine]\nlike = 'two_level'\n",
             "topology/mine.j2": template,
+            "broken.j2": "\n\n{{ 1 + }}",
         }
     )
-    with pytest.raises(UsageError, match=sentence):
+    assert over.folder
+    (over.folder / "latin.j2").write_bytes(b"caf\xe9")
+    with pytest.raises(UsageError, match=f"^{over.folder}/.*{sentence}"):
         render(checked("v5:topology=mine", over))

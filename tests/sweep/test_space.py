@@ -92,6 +92,11 @@ def test_a_study_is_a_space(tmp_path: Path) -> None:
     assert space.where == "threads >= 64"
 
 
+def test_a_study_with_a_byte_order_mark(tmp_path: Path) -> None:
+    marked = read_study(study(tmp_path, "\ufeff" + STUDY))
+    assert marked == read_study(study(tmp_path, STUDY))
+
+
 def test_options_change_a_study(tmp_path: Path) -> None:
     space = read_study(study(tmp_path, STUDY))
     assert space.changed() == space.changed(rows=[64])

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kgen.errors import UsageError
+from kgen.errors import MissingTool, UsageError
 from kgen.files import write_atomically
 from kgen.sources.source import Source
-from kgen.toolchain import CompileOptions, compile_cubin, find
+from kgen.toolchain import CompileOptions, compile_cubin, compile_many, find
 
 MakeSource = Callable[..., Source]
 FakeNvcc = Callable[..., Path]
@@ -190,7 +190,33 @@ def test_cache_that_cannot_be_written(
 ) -> None:
     fake_nvcc("tools")
     cache.write_text("a file where the folder should be")
-    with pytest.raises(UsageError, match=r"cannot be made .*KGEN_CACHE_DIR"):
+    for compile_it in (compile_cubin, lambda source, arch: compile_many([source] * 2, arch)):
+        with pytest.raises(MissingTool, match=r"cannot be written .*KGEN_CACHE_DIR"):
+            compile_it(make_source("text", "k"), "sm_90")
+
+
+def test_cache_in_the_home_folder(
+    fake_nvcc: FakeNvcc, make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_nvcc("tools")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KGEN_CACHE_DIR", "~/kept")
+    path = compile_cubin(make_source("text", "k"), "sm_90").path
+    assert path.is_relative_to(tmp_path / "kept")
+
+
+@pytest.mark.parametrize("folder", ["absent", "file", "/proc"])
+def test_no_folder_for_temporary_files(
+    fake_nvcc: FakeNvcc,
+    make_source: MakeSource,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+) -> None:
+    fake_nvcc("tools")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / folder))
+    with pytest.raises(MissingTool, match=rf"in {tmp_path / folder} \(.*: set TMPDIR to a folder"):
         compile_cubin(make_source("text", "k"), "sm_90")
 
 

@@ -75,6 +75,21 @@ def test_named_program_that_does_not_run_is_not_replaced(
         find_nvcc()
 
 
+@pytest.mark.parametrize("named", ["my tools/nvcc", "~/my tools/nvcc", "nvcc"])
+def test_ways_to_name_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_program: MakeProgram, named: str
+) -> None:
+    path = make_program("my tools/nvcc", _script("13.0.88"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "my tools")
+    monkeypatch.setenv("KGEN_NVCC", named)
+    assert find_nvcc().path == path
+    monkeypatch.setenv("KGEN_NVCC", f"ccache {named}")
+    with pytest.raises(MissingTool, match="is not a nvcc that runs; name a program there, without"):
+        find_nvcc()
+
+
 def test_missing_programs_say_how_to_get_them() -> None:
     with pytest.raises(MissingTool, match=r"no nvcc .*pip install '\.\[nvcc\]'.*KGEN_NVCC"):
         find_nvcc()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ import pytest
 from kgen.errors import CompileFailed, MissingTool, UsageError
 from kgen.sources.source import Source
 from kgen.toolchain import Binary, CompileOptions, compile_cubin, compile_many
+from kgen.toolchain.headers import headers_of, with_users_names
 
 MakeSource = Callable[..., Source]
 
@@ -115,15 +117,79 @@ def test_host_source_is_refused(nvcc: None, make_source: MakeSource) -> None:
         compile_cubin(source, "sm_90")
 
 
-def test_header_beside_the_users_file(nvcc: None, make_source: MakeSource, tmp_path: Path) -> None:
-    header = tmp_path / "my size.h"
-    text = '#include "my size.h"\nextern "C" __global__ void k(float* y) { *y = SIZE; }\n'
-    source = make_source(text, "k", path=tmp_path / "k.cu")
+SIZED = '#include "sub/a.h"\nextern "C" __global__ void k(float* y) { *y = SIZE; }\n'
+
+
+@pytest.mark.parametrize("name", ["plain", "a, b 'c' \\d $e:f #g ü"])
+def test_header_beside_the_users_file(
+    nvcc: None,
+    make_source: MakeSource,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    """Names of any kind: of the user's folder, the cache's and the one for temporary files."""
+    monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / f"{name} cache"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / name))
+    (tmp_path / name / "sub").mkdir(parents=True)
+    (tmp_path / name / "sub" / "a.h").write_text('#include "my #,size.h"\n')
+    source = make_source(SIZED, "k", path=tmp_path / name / "k.cu")
     images = []
+    for size in ("3", "4", "4"):
+        (tmp_path / name / "my #,size.h").write_text(f"#define SIZE {size}\n")
+        images.append(compile_cubin(source, "sm_90", CompileOptions(lineinfo=True)))
+    assert images[0].image != images[1].image and images[1] == images[2]
+    (tmp_path / name / "sub" / "a.h").write_text("#define SIZE oops\n")
+    with pytest.raises(CompileFailed, match=re.escape(f"{name}/k.cu(2): error: identifier")):
+        compile_cubin(source, "sm_90")
+
+
+def test_quotes_in_folders(
+    nvcc: None, make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two kinds: with lines, nvcc writes PTX that it cannot read."""
+    monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / 'a"b'))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    source = make_source(EMPTY, "k", path=tmp_path / 'c"d' / "k.cu")
+    assert compile_cubin(source, "sm_90").log == ""
+    with pytest.raises(MissingTool, match="quote in it: set KGEN_CACHE_DIR to another place"):
+        compile_cubin(source, "sm_90", CompileOptions(lineinfo=True))
+
+
+@pytest.mark.parametrize("variable", ["CPATH", "CPLUS_INCLUDE_PATH"])
+def test_header_of_a_search_path(
+    nvcc: None,
+    make_source: MakeSource,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable, "elsewhere")
+    header = tmp_path / "elsewhere" / "sub" / "a.h"
+    header.parent.mkdir(parents=True)
+    images = set()
     for size in (3, 4):
         header.write_text(f"#define SIZE {size}\n")
-        images.append(compile_cubin(source, "sm_90").image)
-    assert images[0] != images[1]
+        images.add(compile_cubin(make_source(SIZED, "k"), "sm_90").image)
+    assert len(images) == 2
+
+
+def test_names_in_a_rule_for_make(tmp_path: Path) -> None:
+    rule = "cubin : k.cu \\\n    neighbours/a\\ b\\#,c.h /x/\\d$$e.h \\\n  /f\\:g.h\n"
+    assert headers_of(rule, tmp_path / "k.cu") == [
+        f"{tmp_path}/neighbours/a b#,c.h",
+        "/x/\\d$e.h",
+        "/f:g.h",
+    ]
+
+
+def test_names_in_messages() -> None:
+    said = "k.cu(2): error\nneighbours/sub/a.h:1:10: error\n./k.cu(3)\nk.cut /b/k.cu\n"
+    for name, folder in (("k2.cu", ""), ("my/k2.cu", "my/"), ("/my/k2.cu", "/my/")):
+        assert with_users_names(said, Path("/b/k.cu"), name) == (
+            f"{name}(2): error\n{folder}sub/a.h:1:10: error\n{name}(3)\nk.cut /b/k.cu\n"
+        )
 
 
 def test_no_host_compiler_is_not_the_sources_fault(

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kgen.cachedir import temporary_dir
 from kgen.errors import MissingTool, UsageError
 from kgen.sweep.cluster.connect import GPU, quiet_dask
 
@@ -41,7 +42,7 @@ def local_cluster(workers: int, on: str) -> Iterator[str]:
     devices = _devices(workers) if on == "gpu" else []
     command = [sys.executable, "-m", __name__, str(workers), *devices]
     with (
-        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryFile(dir=temporary_dir()) as said,
         subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

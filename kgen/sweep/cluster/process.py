@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any
 
+from kgen.cachedir import temporary_dir
 from kgen.errors import KgenError
 
 Task = Callable[[], Any]
@@ -36,7 +37,7 @@ def run_task(pickled: bytes, run: str) -> bytes:
     there is no result.
     """
     command = [sys.executable, "-m", __name__]
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile(dir=temporary_dir()) as output:
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
