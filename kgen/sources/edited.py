@@ -12,7 +12,7 @@ from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
 from kgen.specs.axes import listed_values, parse_value
 from kgen.specs.rules import require_valid
-from kgen.specs.spec import AXES, Spec
+from kgen.specs.spec import AXES, ROW_MAP, Spec, row_map_axes
 from kgen.specs.versions import find_version
 
 
@@ -63,10 +63,12 @@ def _spec(path: Path, header: str, version: str, overlay: Overlay) -> Spec:
     body = found[1] if found else ""
     values: dict[str, Any] = {}
     for name, text in re.findall(r"(\w+)=(\S+)", body):
-        if name not in AXES:
+        if name not in (*AXES, ROW_MAP):
             raise UsageError(f"{path}: its header's spec names an axis {name!r} that kgen lacks")
         values[name] = _value(path, name, text, overlay)
-    missing = [name for name in AXES if name not in values]
+    # Older headers have the short word for the axes of the row map, and none of those since.
+    newer = {"op", *row_map_axes(values[ROW_MAP])} if ROW_MAP in values else set()
+    missing = [name for name in AXES if name not in values and name not in newer]
     if missing:
         raise UsageError(f"{path}: its header's spec lacks {', '.join(missing)}; build it anew")
     spec = find_version(version).spec.replace(overlay=overlay, **values)
