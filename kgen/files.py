@@ -22,6 +22,15 @@ def named_path(text: str) -> Path:
         return Path(text)
 
 
+def absolute_program(word: str) -> str:
+    """Return a word of a command so that it means the same in any folder.
+
+    Compilers run in other folders than the user, who may name a file from where he is.
+    """
+    path = named_path(word)
+    return str(path.absolute()) if os.sep in word and path.exists() else word
+
+
 def write_atomically(path: Path, data: str | bytes) -> None:
     """Put `data` (text as UTF-8) at `path` in one step, making its folder when there is none.
 

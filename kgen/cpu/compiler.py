@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgen.errors import CompileFailed, MissingTool
-from kgen.files import named_path
+from kgen.files import absolute_program, named_path
 from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
 from kgen.sources.source import Source
@@ -96,7 +96,7 @@ def find_cxx() -> Cxx:
     chosen = os.environ.get("CXX", "").strip()
     for words in ([chosen], _words(chosen)) if chosen else (["g++"], ["clang++"]):
         if words and (program := shutil.which(str(named_path(words[0])))):
-            return Cxx(tuple(map(_absolute, [program, *words[1:]])))
+            return Cxx(tuple(map(absolute_program, [program, *words[1:]])))
     if chosen:
         raise MissingTool(f"CXX names {chosen}, which is not a program: set it to a C++ compiler")
     raise MissingTool("no C++ compiler found: install g++ or clang++, or set CXX to one")
@@ -107,11 +107,6 @@ def _words(command: str) -> list[str]:
         return shlex.split(command)
     except ValueError:  # a quote that does not end
         return []
-
-
-def _absolute(word: str) -> str:
-    """Compilers run in other folders than the user, who may name a file from where he is."""
-    return str(Path(word).absolute()) if os.sep in word and Path(word).is_file() else word
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kgen.cachedir import cache_dir, temporary_dir, writing_cache
 from kgen.errors import CompileFailed, MissingTool, UsageError
-from kgen.files import replace_file
+from kgen.files import absolute_program, replace_file
 from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
 from kgen.toolchain.binary import Binary, KernelResources
@@ -138,12 +138,20 @@ def _flags(source: Compilable, arch: str, options: CompileOptions) -> list[str]:
 
 
 def _entry(source: Compilable, flags: list[str], nvcc: Tool) -> Entry:
-    environment = {**os.environ, **include_paths()}
+    environment = _environment()
     compiler = [str(nvcc.path), nvcc.banner, *(environment.get(name, "") for name in _ENVIRONMENT)]
     neighbours = str(source.path.absolute().parent) if source.path else ""
     text = [source.filename, source.text, neighbours, *source.kernels]
     key = digest([*text, "", *flags, "", *compiler])
     return Entry(cache_dir("cubin") / key[:32], key, source.stem)
+
+
+def _environment() -> dict[str, str]:
+    """Return nvcc's environment, in which paths mean what they mean where the user is."""
+    environment = {**os.environ, **include_paths()}
+    if host_compiler := environment.get("NVCC_CCBIN"):
+        environment["NVCC_CCBIN"] = absolute_program(host_compiler)
+    return environment
 
 
 def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) -> Product:
@@ -179,7 +187,7 @@ def _run(
     process = subprocess.Popen(
         [*command, *products],
         cwd=file.parent,
-        env={**os.environ, **include_paths(), "TMPDIR": f"{near}/tmp"},
+        env={**_environment(), "TMPDIR": f"{near}/tmp"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -198,6 +199,16 @@ def test_no_host_compiler_is_not_the_sources_fault(
     monkeypatch.setenv("NVCC_CCBIN", "/no/such/folder/g++")
     with pytest.raises(MissingTool, match=r"no C\+\+ compiler that works .*NVCC_CCBIN"):
         compile_cubin(make_source(EMPTY, "k"), "sm_90")
+
+
+def test_host_compiler_by_a_relative_path(
+    nvcc: None, make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "g++").symlink_to(str(shutil.which("g++")))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NVCC_CCBIN", "tools/g++")
+    assert compile_cubin(make_source(EMPTY, "k"), "sm_90").log == ""
 
 
 def test_flags_that_keep_nvcc_from_compiling(
