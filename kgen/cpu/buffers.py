@@ -11,7 +11,7 @@ from typing import IO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kgen.errors import MissingTool
+from kgen.errors import Hindered
 
 # NaNs that no arithmetic produces: reads of one show in the output, writes to one in the guard.
 # There are two, since a kernel that computes on past both matrices copies one guard to the other.
@@ -148,7 +148,7 @@ def _open_file(size: int) -> IO[bytes]:
             return file
         except OSError:
             file.close()
-    raise MissingTool(f"a run needs {size >> 20} MB in {tempfile.gettempdir()}: make room for it")
+    raise Hindered(f"a run needs {size >> 20} MB in {tempfile.gettempdir()}: make room for it")
 
 
 def _round_up(number: int, multiple: int) -> int:
