@@ -8,7 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from kgen.errors import UsageError
+from kgen.errors import Hindered, UsageError
+from kgen.hindered import hindrance
 
 
 def named_path(text: str) -> Path:
@@ -34,12 +35,14 @@ def absolute_program(word: str) -> str:
 def write_atomically(path: Path, data: str | bytes) -> None:
     """Put `data` (text as UTF-8) at `path` in one step, making its folder when there is none.
 
-    Raises UsageError that names the path when it cannot be written.
+    Raises UsageError that names the path when it cannot be written, Hindered for lack of space.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, data)
     except OSError as error:
+        if lack := hindrance(error):
+            raise Hindered(f"{path} cannot be written: {lack}") from None
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgen.cli import INTERRUPTED
-from kgen.cli.bench import Db
+from kgen.cli.bench import Db, require_unhindered
 from kgen.cli.console import Json, On, print_json, print_table
 from kgen.cli.progress import SweepProgress
 from kgen.errors import CheckFailed, UsageError
@@ -43,7 +43,9 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done.")
     ] = False,
-    no_prune: Annotated[bool, typer.Option("--no-prune", help="Time what spills, too.")] = False,
+    no_prune: Annotated[
+        bool, typer.Option("--no-prune", help="Time what spills, too.")
+    ] = False,
     search: Annotated[str, typer.Option(help="halving, full or model.")] = "halving",
     trials: Annotated[int, typer.Option(min=1, help="Candidates that `model` may try.")] = 100,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
@@ -96,6 +98,7 @@ def sweep(
     why_empty = _tell(planned, measured, out, json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
+    require_unhindered(measured)
     if why_empty:
         raise CheckFailed(why_empty)
 

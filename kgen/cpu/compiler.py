@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from kgen.errors import CompileFailed, MissingTool
 from kgen.files import absolute_program, named_path
 from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
+from kgen.processes import run
 from kgen.sources.source import Source
 from kgen.text import with_name
 
@@ -116,11 +116,11 @@ def describe_cxx(cxx: Cxx) -> str:
     Raises MissingTool for a program that has none: it is no compiler.
     """
     try:
-        said = subprocess.run(
-            [*cxx.command, "--version"], capture_output=True, text=True, errors="replace"
-        ).stdout
+        ran = run([*cxx.command, "--version"])
     except OSError as error:
         raise MissingTool(f"{cxx} cannot be run ({error.strerror}): set CXX to g++") from None
+    require_unhindered(cxx.name, ran.returncode, ran.stderr)
+    said = ran.stdout
     if not any(name in said for name in ("Free Software Foundation", "GCC", "clang")):
         raise MissingTool(f"{cxx} is neither g++ nor clang++: set CXX to one of them")
     return said
@@ -150,21 +150,14 @@ def observing_flags(cxx: Cxx) -> tuple[str, ...]:
 def call_cxx(cxx: Cxx, arguments: list[str], folder: Path) -> str:
     """Run the compiler in `folder`; return its messages when it fails, else an empty string.
 
-    Raises MissingTool when it lacks memory or space, or is killed.
+    Raises Hindered when it lacks memory or space, or is killed.
     """
     environment = {**os.environ, **include_paths(), "LC_ALL": "C"}
-    process = subprocess.run(
-        [*cxx.command, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-    )
-    if not process.returncode:
+    ran = run([*cxx.command, *arguments], cwd=folder, env=environment)
+    if not ran.returncode:
         return ""
-    require_unhindered(cxx.name, process.returncode, process.stderr)
-    return process.stderr or "no message"
+    require_unhindered(cxx.name, ran.returncode, ran.stderr)
+    return ran.stderr or "no message"
 
 
 def compile_failed(source: Source, cxx: Cxx, messages: str) -> CompileFailed:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 import os
 import re
-import signal
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import STDOUT, SubprocessError, TimeoutExpired
 
 from kgen.cachedir import cache_dir, temporary_dir, writing_cache
-from kgen.errors import CompileFailed, MissingTool, UsageError
+from kgen.errors import CompileFailed, Hindered, MissingTool, UsageError
 from kgen.files import absolute_program, replace_file
 from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
+from kgen.processes import run
 from kgen.toolchain.binary import Binary, KernelResources
 from kgen.toolchain.cache import Entry, digest, digest_of_headers
 from kgen.toolchain.find import Tool, ask, find_nvcc
@@ -114,7 +114,7 @@ def _supported_archs(nvcc: Path) -> tuple[str, ...]:
     temporary_dir()  # where nvcc makes a file even for this
     try:
         answer = ask(nvcc, "--list-gpu-code")
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, SubprocessError) as error:
         raise MissingTool(f"{nvcc} does not say what it compiles for: {error}") from None
     names = re.findall(r"^sm_\d+$", answer, re.MULTILINE)
     return tuple(sorted(names, key=lambda name: int(name.removeprefix("sm_"))))
@@ -157,8 +157,8 @@ def _environment() -> dict[str, str]:
 def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) -> Product:
     """Compile a file with nvcc for at most `limit_s` seconds; messages call it by `name`.
 
-    Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler, or
-    too little memory or space.
+    Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler,
+    Hindered when there is too little memory or space.
     """
     with (
         writing_cache(file.parent),
@@ -184,28 +184,15 @@ def _run(
     near = scratch.name
     (scratch / "tmp").symlink_to(temporary_dir())
     products = ["-o", f"{near}/cubin", "-MD", "-MF", f"{near}/depends", file.name]
-    process = subprocess.Popen(
-        [*command, *products],
-        cwd=file.parent,
-        env={**_environment(), "TMPDIR": f"{near}/tmp"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    )
-    with process:
-        try:
-            output, _ = process.communicate(timeout=limit_s)
-        except BaseException as error:
-            # The programs that nvcc started are of its session; they would outlive nvcc alone.
-            os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise CompileFailed(
-                    f"nvcc was stopped after {limit_s:g} s with {name}; unroll less in it"
-                ) from None
-            raise
-    return process.returncode, output
+    environment = {**_environment(), "TMPDIR": f"{near}/tmp"}
+    where = {"cwd": file.parent, "env": environment}
+    try:
+        ran = run([*command, *products], timeout_s=limit_s, stderr=STDOUT, **where)
+    except TimeoutExpired:
+        raise CompileFailed(
+            f"nvcc was stopped after {limit_s:g} s with {name}; unroll less in it"
+        ) from None
+    return ran.returncode, ran.stdout
 
 
 def _check_ending(code: int, output: str, name: str) -> None:
@@ -228,7 +215,7 @@ def _read_product(cubin: Path, name: str, output: str) -> bytes:
             f"NVCC_APPEND_FLAGS:\n{output}"
         ) from None
     if not is_whole(image):
-        raise MissingTool(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
+        raise Hindered(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
     return image
 
 

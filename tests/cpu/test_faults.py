@@ -17,7 +17,7 @@ from kgen import cpu
 from kgen.cpu.faults import Report
 from kgen.cpu.faults import fault_of as describe_fault
 from kgen.cpu.process import Outcome, execute
-from kgen.errors import KernelFault, MissingTool
+from kgen.errors import Hindered, KernelFault
 from kgen.launch import Launch, LaunchPlan
 from kgen.sources.source import Source
 
@@ -229,7 +229,7 @@ def test_lack_of_memory_is_no_kernels_fault(tmp_path: Path) -> None:
     executable = tmp_path / "lacking"
     executable.write_text("#!/bin/sh\necho '3 MB of memory for x are not to be had' >&2\nexit 5\n")
     executable.chmod(0o755)
-    with pytest.raises(MissingTool, match="3 MB of memory for x are not to be had: free"):
+    with pytest.raises(Hindered, match="3 MB of memory for x are not to be had: free"):
         execute(executable, "", 0, 10.0)
 
 

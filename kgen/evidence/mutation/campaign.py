@@ -6,7 +6,6 @@ import functools
 import os
 import tomllib
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -15,6 +14,7 @@ from kgen.errors import MissingTool
 from kgen.evidence.check import CheckRow, check, check_far_rows
 from kgen.evidence.mutation.machine_code import same_machine_code
 from kgen.evidence.mutation.mistakes import Mutant, mutants
+from kgen.processes import thread_pool
 from kgen.sources.render import render
 from kgen.sources.source import Source
 from kgen.specs.rules import problems_for
@@ -62,7 +62,7 @@ def campaign(specs: Iterable[Spec]) -> Iterator[Fate]:
         for source in [render(spec.resolve(COLS))]
         for mutant in mutants(source)
     ]
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with thread_pool(os.cpu_count() or 1) as pool:
         yield from pool.map(lambda job: fate_of(*job), jobs)
 
 
