@@ -70,6 +70,7 @@ USAGE_ERRORS = {
     "check folder.cu": "folder.cu cannot be read: Is a directory",
     "diff v5 latin.cu": "latin.cu cannot be read: it is not UTF-8 text",
     "export bare.cu": "bare.cu has no kgen header",
+    **{f"{command} narrow.cu": "narrow.cu: line 23 makes THREADS_PER_BLOCK 128, but the header's spec says threads_per_block=256" for command in ("run", "check", "show", "explain", "diff v5", "count", "build --variant", "sass", "export", "bench", "profile")},
     "run v5.cu --items 4 --vec 2": "v5.cu is a file, whose header fixes its axes; leave items=4,vec=2 out",
     "show v5.cu --threads 64": "leave threads=64 out",
     "build": "name what to build: either --variant VARIANT or --all",
@@ -103,6 +104,7 @@ def files(tmp_path: Path) -> None:
         "latin.cu": b"// caf\xe9\n",
         "bare.cu": b"int x;\n",
         "v5.cu": kgen.render("v5").text.encode(),
+        "narrow.cu": kgen.render("v5").text.replace("BLOCK = 256", "BLOCK = 128").encode(),
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
