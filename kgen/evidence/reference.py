@@ -32,10 +32,10 @@ def softmax64(x: Array) -> NDArray[np.float64]:
     empty matrix gives an empty result. Raises ValueError unless `x` has two dimensions.
     """
     rows, cols = x.shape
-    result = x.astype(np.float64)
-    if rows == 0 or cols == 0:
-        return result
-    with np.errstate(invalid="ignore", under="ignore"):
+    with np.errstate(all="ignore"):  # a signalling NaN is invalid as soon as it is converted
+        result = x.astype(np.float64)
+        if rows == 0 or cols == 0:
+            return result
         result -= result.max(axis=1, keepdims=True)
         np.exp(result, out=result)
         result /= result.sum(axis=1, keepdims=True)
@@ -177,11 +177,11 @@ class _Chunk:
     worst_sum_row: int
 
 
+@np.errstate(all="ignore")
 def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int) -> _Chunk:
     got = y.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(got - expected)
-        sum_error = np.abs(got.sum(axis=1) - 1.0)
+    error = np.abs(got - expected)
+    sum_error = np.abs(got.sum(axis=1) - 1.0)
     got_nan, expected_nan = np.isnan(got), np.isnan(expected)
     error[got_nan & expected_nan] = 0.0
     error[got_nan != expected_nan] = np.inf

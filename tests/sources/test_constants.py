@@ -8,19 +8,11 @@ import pytest
 
 from kgen.errors import UsageError
 from kgen.sources.edited import read_source
-from kgen.sources.render import render
 from kgen.specs.variants import checked
+from tests.sources.files import edited
 
 THREADS = "constexpr int THREADS_PER_BLOCK = 256;"
 BOUNDS = "__launch_bounds__(THREADS_PER_BLOCK)"
-
-
-def edited(tmp_path: Path, variant: str, old: str, new: str) -> Path:
-    text = render(checked(variant)).text
-    assert old in text
-    path = tmp_path / "mine.cu"
-    path.write_text(text.replace(old, new), encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize(
@@ -77,5 +69,5 @@ def test_the_line_is_told(tmp_path: Path) -> None:
 def test_every_constant_is_told(tmp_path: Path) -> None:
     path = edited(tmp_path, "v7", THREADS, "constexpr int THREADS_PER_BLOCK = 64;")
     path.write_text(path.read_text().replace("VEC_SIZE = 4", "VEC_SIZE = 1"))
-    with pytest.raises(UsageError, match="THREADS_PER_BLOCK 64, .*; line 28 makes VEC_SIZE 1"):
+    with pytest.raises(UsageError, match=r"THREADS_PER_BLOCK 64, .*; line 28 makes VEC_SIZE 1"):
         read_source(path)
