@@ -130,9 +130,11 @@ def observe(
 
 def as_matrix(x: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return `x` as a C-contiguous rows x cols matrix. Raises UsageError if it cannot be one."""
-    if not isinstance(x, np.ndarray):
+    # Of what adds a mask or a unit to its numbers, a kernel would see the bare numbers.
+    if type(x) not in (np.ndarray, np.memmap):
+        hint = ": numpy.ma.filled(x, -numpy.inf)" if isinstance(x, np.ma.MaskedArray) else ""
         raise UsageError(
-            f"the input is a {type(x).__name__}; kernels take a NumPy array of float32"
+            f"the input is a {type(x).__name__}; kernels take a plain NumPy array of float32{hint}"
         )
     if x.dtype != np.float32:
         raise UsageError(f"the input is {x.dtype}; kernels take float32, so convert it first")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgen.cli.console import Json, On, print_json, print_table
+from kgen.cli.console import Json, On, print_json, print_table, time_option
 from kgen.errors import CheckFailed, Hindered, UsageError
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ def bench(
     ] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Other people's softmax, too.")] = False,
     peer_dir: Annotated[Path | None, typer.Option(help="Folder of the peers' plug-ins.")] = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="Budget of the rounds.")] = None,
+    seconds: Annotated[float | None, time_option(0, "Budget of the rounds.")] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds that preparing one candidate may take.")
+        float, time_option(0.1, "Seconds that preparing one candidate may take.")
     ] = 120,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the input and of the order.")] = 42,
     dist: Annotated[str, typer.Option(help="Distribution of the input.")] = "uniform",

@@ -20,6 +20,23 @@ Threads = Annotated[int | None, typer.Option("--threads", help="Set the axis thr
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 On = Annotated[str, typer.Option("--on", help="Where kernels run: cpu or gpu.")]
 
+# Eleven days; the system's clocks take no more than 24.
+MAX_SECONDS = 1_000_000
+
+
+def time_option(least: float, help: str) -> Any:
+    """Return an option for a number of seconds, from `least` to MAX_SECONDS.
+
+    What is none (inf and nan are floats to Typer) is refused with a UsageError.
+    """
+
+    def checked(param: typer.CallbackParam, value: float | None) -> float | None:
+        if value is None or least <= value <= MAX_SECONDS:
+            return value
+        raise UsageError(f"{param.opts[0]} {value:g}: give {least:g} to {MAX_SECONDS} seconds")
+
+    return typer.Option(help=help, callback=checked)
+
 
 def with_options(
     variant: str, items: str | None, vec: int | None = None, threads: int | None = None

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgen.cli.console import Items, Json, On, Threads, Vec, print_json, print_table, with_options
+from kgen.cli.console import (
+    Items,
+    Json,
+    On,
+    Threads,
+    Vec,
+    print_json,
+    print_table,
+    time_option,
+    with_options,
+)
 from kgen.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +44,7 @@ def run(
     cols: Annotated[int | None, typer.Option(help="Elements of its rows: 257.")] = None,
     dist: Annotated[str | None, typer.Option(help="Its distribution: uniform.")] = None,
     seed: Annotated[int | None, typer.Option(help="Its seed: 42.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that the kernels may take.")] = 120,
+    timeout: Annotated[float, time_option(0.1, "Seconds that the kernels may take.")] = 120,
     on: On = "cpu",
     json: Json = False,
 ) -> None:
@@ -83,28 +93,9 @@ def _input(file: Path | None, options: dict[str, Any]) -> NDArray[np.float32]:
         return _made(**{**_DEFAULTS, **given})
     if given:
         raise UsageError(f"--input {file} is a matrix already; leave --{next(iter(given))} out")
-    return _load(file)
+    from kgen.evidence.arrays import load
 
-
-def _load(path: Path) -> NDArray[np.float32]:
-    """Read a .npy. Raises UsageError when it cannot be read as an array of float32."""
-    from tokenize import TokenError
-
-    import numpy as np
-
-    try:
-        with path.open("rb") as file:
-            if file.peek(2).startswith(b"PK"):
-                raise UsageError(f"{path} is an archive; give one array saved by numpy.save")
-            loaded: NDArray[Any] = np.lib.format.read_array(file)
-    except (OSError, ValueError, TokenError) as error:  # NumPy lets its tokenizer's out
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UsageError(f"{path} cannot be read as a .npy array: {reason}") from None
-    if loaded.dtype != np.float32:
-        raise UsageError(
-            f"{path} holds {loaded.dtype}; save it as float32: x.astype(numpy.float32)"
-        )
-    return loaded
+    return load(file)
 
 
 def _made(dist: str, rows: int, cols: int, seed: int) -> NDArray[np.float32]:
@@ -140,7 +131,7 @@ def check(
     schedule: Annotated[
         str | None, typer.Option(help="Only this order of threads on the CPU.")
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that a kernel may take.")] = 60,
+    timeout: Annotated[float, time_option(0.1, "Seconds that a kernel may take.")] = 60,
     memory: Annotated[
         bool, typer.Option("--memory", help="Observe on the CPU; fail on undefined accesses.")
     ] = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgen.cli.bench import Db
-from kgen.cli.console import Json, On, print_json, print_table
+from kgen.cli.console import Json, On, print_json, print_table, time_option
 from kgen.errors import CheckFailed, Hindered, UsageError
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def reproduce(
     profile: Annotated[
         bool, typer.Option("--profile", help="Also ask Nsight Compute, for verdicts on causes.")
     ] = False,
-    seconds: Annotated[
-        float | None, typer.Option(min=0, help="Budget of the rounds of a shape.")
-    ] = None,
+    seconds: Annotated[float | None, time_option(0, "Budget of the rounds of a shape.")] = None,
     db: Db = None,
     out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
     json: Json = False,

@@ -12,7 +12,7 @@ import typer
 
 from kgen.cli import INTERRUPTED
 from kgen.cli.bench import Db, require_unhindered
-from kgen.cli.console import Json, On, print_json, print_table
+from kgen.cli.console import Json, On, print_json, print_table, time_option
 from kgen.cli.progress import SweepProgress
 from kgen.errors import CheckFailed, UsageError
 
@@ -43,16 +43,14 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done.")
     ] = False,
-    no_prune: Annotated[
-        bool, typer.Option("--no-prune", help="Time what spills, too.")
-    ] = False,
+    no_prune: Annotated[bool, typer.Option("--no-prune", help="Time what spills, too.")] = False,
     search: Annotated[str, typer.Option(help="halving, full or model.")] = "halving",
     trials: Annotated[int, typer.Option(min=1, help="Candidates that `model` may try.")] = 100,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
     l2: Annotated[str | None, typer.Option(help="The L2 cache: cold or warm.")] = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="Budget of the finals.")] = None,
+    seconds: Annotated[float | None, time_option(0, "Budget of the finals.")] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds that preparing one candidate may take.")
+        float, time_option(0.1, "Seconds that preparing one candidate may take.")
     ] = 120,
     scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler: tcp://...")] = None,
     local_workers: Annotated[

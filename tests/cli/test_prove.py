@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -32,6 +35,19 @@ def test_run_reads_and_writes_npy(call: Call, shape: tuple[int, ...]) -> None:
     assert y.dtype == np.float32 and y.shape == shape
     expected = softmax64(x.reshape(-1, shape[-1])).reshape(shape)
     np.testing.assert_allclose(y, expected, rtol=2e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_run_reads_from_a_pipe(call: Call, order: Literal["C", "F"]) -> None:
+    x = make("uniform", 300, 67)  # more than a pipe holds
+    np.save("x.npy", x.copy(order))
+    saved = Path("x.npy").read_bytes()
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(Path("pipe").write_bytes, saved)
+        ran = call("run", "v8", "--input", "pipe", "--json")
+    assert (ran.code, ran.json["ok"], ran.json["shape"]) == (0, True, [300, 67])
+    assert written.result() == len(saved)
 
 
 def test_run_makes_its_input_from_shape_distribution_and_seed(call: Call) -> None:
