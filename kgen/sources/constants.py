@@ -86,7 +86,7 @@ def _sentence(
     axis = axis or next((axis for axis in AXES if axis.endswith(name.lower())), None)
     if axis is None:
         return f"line {line} makes {name} {value}, which has to be {expected}: write {expected}"
-    said = f"{axis}={format_value(spec.written[axis])}"
+    said = f"{axis}={format_value(getattr(spec, axis))}"
     here = f"line {line} makes {name} {value}, but the header's spec says {said}"
     if problems(spec.replace(**{axis: value})):
         return f"{here}: write {expected} there"
