@@ -127,6 +127,11 @@ def _check_request(source: Compilable, arch: str, nvcc: Tool) -> None:
         raise UsageError(
             f"nvcc {nvcc.version} does not compile for {arch!r}; choose one of {', '.join(known)}"
         )
+    if source.requires in known and known.index(arch) < known.index(source.requires):
+        raise UsageError(
+            f"{_shown_name(source)} uses what {arch} lacks; "
+            f"compile it for {source.requires} or newer"
+        )
 
 
 def _flags(source: Compilable, arch: str, options: CompileOptions) -> list[str]:
