@@ -31,7 +31,7 @@ COMMANDS = {
     (
         *("sweep", "--variants", "v5", "--axis", "op=softmax,softmin", *SHAPE),
         *("--axis", "topology=two_level,butterfly", "--on", "cpu", "--db", "db"),
-    ): "topology=butterfly",
+    ): "butterfly",
 }
 
 
