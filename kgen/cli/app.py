@@ -55,7 +55,7 @@ app.command("doctor")(explore.doctor)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from kgen import __version__
+        from kgen.version import __version__
 
         print(f"kgen {__version__}")
         raise typer.Exit

@@ -115,7 +115,7 @@ class Facts:
 
     def _occupancy(self, variant: str, rows: int, cols: int) -> float:
         from kgen.execute import find_target, source_for
-        from kgen.sources.build import report
+        from kgen.outputs.build import report
         from kgen.toolchain import compile_cubin
 
         source = source_for(find_target(variant), rows, cols)
