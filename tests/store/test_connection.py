@@ -290,6 +290,16 @@ def test_a_disk_too_full_for_a_new_file(path: Path) -> None:
         open_store(path)
 
 
+def test_too_few_files_are_not_the_folders_fault(path: Path) -> None:
+    _, most = before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+    try:
+        with pytest.raises(Hindered, match=r"cannot be opened: .*\(ulimit -n\)"):
+            open_store(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder that every user may enter."""
