@@ -29,7 +29,14 @@ class CompileFailed(CheckFailed):
 
 
 class KernelFault(CheckFailed):
-    """A kernel broke CUDA's rules while it ran; the message names the line of the `.cu`."""
+    """A kernel broke CUDA's rules while it ran; the message names the line of the `.cu`.
+
+    `line` is that line, 0 when it is unknown.
+    """
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 class KernelTimeout(KernelFault):
