@@ -45,8 +45,8 @@ def require_no_contradiction(flags: Iterable[str]) -> None:
             if setting not in asked:
                 flag = " ".join(setting).strip()
                 raise UsageError(
-                    f"{name} has -{flag}, against what kgen asks of nvcc; take it out, and give the "
-                    "architecture and the flags to kgen"
+                    f"{name} has -{flag}, against what kgen asks of nvcc; take it out and give "
+                    "architecture and flags to kgen"
                 )
 
 
