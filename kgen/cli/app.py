@@ -9,6 +9,7 @@ import typer
 
 from kgen.cli import (
     bench,
+    completion,
     explore,
     make,
     mutate,
@@ -51,6 +52,7 @@ app.command("results")(results.results)
 app.command("report")(report.report)
 app.command("tune")(tune.tune)
 app.command("doctor")(explore.doctor)
+app.command("completion")(completion.completion)
 
 
 def _print_version(wanted: bool) -> None:
