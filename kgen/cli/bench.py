@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgen.cli.console import Json, On, print_json, print_table, time_option
+from kgen.cli.complete import complete_variant
+from kgen.cli.console import Json, On, Variants, print_json, print_table, time_option
 from kgen.errors import CheckFailed, Hindered, UsageError
 
 if TYPE_CHECKING:
@@ -23,13 +24,17 @@ Db = Annotated[
 
 
 def bench(
-    variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
+    variants: Variants = None,
     rows: Annotated[int, typer.Option(min=0, help="Rows of the matrix.")] = 1024,
     cols: Annotated[int, typer.Option(min=0, help="Elements of a row.")] = 4096,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
     l2: Annotated[str | None, typer.Option(help="The L2 cache: cold or warm.")] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="What speed-ups compare with; the first by default.")
+        str | None,
+        typer.Option(
+            help="What speed-ups compare with; the first by default.",
+            autocompletion=complete_variant,
+        ),
     ] = None,
     fail_if_slower: Annotated[
         str | None, typer.Option(help="Exit 1 if a variant is slower than the baseline by 2%, say.")

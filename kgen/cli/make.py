@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgen.cli.console import Items, Json, Threads, Vec, print_json, print_table, with_options
+from kgen.cli.complete import complete_variant
+from kgen.cli.console import (
+    Items,
+    Json,
+    Threads,
+    Variant,
+    Vec,
+    print_json,
+    print_table,
+    with_options,
+)
 from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +34,12 @@ Reports = dict[str, dict[str, "KernelReport"]]
 
 def build(
     variant: Annotated[
-        str | None, typer.Option("--variant", help="What to build: v7:items=4, or an edited .cu.")
+        str | None,
+        typer.Option(
+            "--variant",
+            help="What to build: v7:items=4, or an edited .cu.",
+            autocompletion=complete_variant,
+        ),
     ] = None,
     all_versions: Annotated[bool, typer.Option("--all", help="Build every named version.")] = False,
     check: Annotated[
@@ -212,7 +227,7 @@ def _print_reports(reports: Reports) -> None:
 
 
 def sass(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
@@ -234,7 +249,7 @@ def sass(
 
 
 def export(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kgen.cli.complete import complete_variant
 from kgen.cli.console import Json, print_json, print_table
 from kgen.errors import UsageError
 
@@ -36,7 +37,10 @@ _BY_WIDTH = ("global_loads", "global_stores", "shared_loads", "shared_stores")
 
 
 def count(
-    variants: Annotated[list[str], typer.Argument(help="Variants or .cu files.")],
+    variants: Annotated[
+        list[str],
+        typer.Argument(help="Variants or .cu files.", autocompletion=complete_variant),
+    ],
     rows: Annotated[int, typer.Option(help="Rows of the matrix.")] = 1024,
     cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
     dist: Annotated[str, typer.Option(help="Distribution of the input.")] = "uniform",

@@ -13,6 +13,8 @@ from kgen.cli.console import (
     Json,
     On,
     Threads,
+    Variant,
+    Variants,
     Vec,
     print_json,
     print_table,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
@@ -139,7 +141,7 @@ def _save(path: Path, y: NDArray[np.float32]) -> None:
 
 
 def check(
-    variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
+    variants: Variants = None,
     rows: Annotated[
         int | None, typer.Option(min=0, help="Check this shape instead of the usual.")
     ] = None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kgen.cli.console import Json, print_table
+from kgen.cli.console import Json, OnlyVariants, print_table
 from kgen.errors import UsageError
 from kgen.store.measurement import Kind, Measurement, Outcome
 
@@ -32,7 +32,7 @@ _MOST_IN_TABLE = 500
 
 def results(
     db: Annotated[Path | None, typer.Option(help="The database; $KGEN_DB, or your own.")] = None,
-    variant: Annotated[str | None, typer.Option(help="A variant, or a pattern: 'v7*'.")] = None,
+    variant: OnlyVariants = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the matrix.")] = None,
     cols: Annotated[int | None, typer.Option(help="Elements of a row.")] = None,
     device: Annotated[str | None, typer.Option(help="A device, or a pattern: '*H200'.")] = None,

@@ -12,6 +12,7 @@ import typer
 
 from kgen.cli import INTERRUPTED
 from kgen.cli.bench import Db, require_unhindered
+from kgen.cli.complete import complete_axis, complete_variants
 from kgen.cli.console import Json, On, print_json, print_table, time_option
 from kgen.cli.progress import SweepProgress
 from kgen.errors import CheckFailed, UsageError
@@ -34,9 +35,15 @@ def sweep(
     ] = None,
     rows: Annotated[str | None, typer.Option(help="Rows of the matrices: 1,1024.")] = None,
     cols: Annotated[str | None, typer.Option(help="Elements of a row: 257,4096.")] = None,
-    variants: Annotated[str | None, typer.Option(help="Versions or variants: v5,v7.")] = None,
+    variants: Annotated[
+        str | None,
+        typer.Option(help="Versions or variants: v5,v7.", autocompletion=complete_variants),
+    ] = None,
     axis: Annotated[
-        list[str] | None, typer.Option(help="Values of an axis: threads=128,256; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Values of an axis: threads=128,256; repeatable.", autocompletion=complete_axis
+        ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every valid combination.")] = False,
     where: Annotated[str | None, typer.Option(help="Keep these: 'threads * vec <= cols'.")] = None,

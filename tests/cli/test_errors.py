@@ -29,7 +29,7 @@ USAGE_ERRORS = {
     "build --variant v7: --items x": "items_per_thread=x: a whole number is needed",
     "diff v5 v6:vec": "'vec' sets nothing; write vec=VALUE",
     "bench v99": "there is no version 'v99'; did you mean 'v9'?",
-    "run v8:topology=two_level": "topology=two_level with row_map=warp: ",
+    "run v8:topology=two_level": "topology=two_level with 32 threads a row",
     "run v5 --vec 3": "vec=3: the machine accesses 1, 2 or 4 floats at once",
     "run v5 --threads 0": "threads=0 is not a block size",
     "run v7:items=1 --cols 1028": "covers 1027 columns; cols=1028 needs items>=2",
@@ -261,7 +261,7 @@ def test_files_and_messages_beyond_ascii_where_all_is_ascii(spawn: Call, tmp_pat
 def test_an_interrupt_outside_of_a_command_has_no_traceback(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted() -> None:
+    def interrupted(prog_name: str) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kgen.cli.app.app", interrupted)

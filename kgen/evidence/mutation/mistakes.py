@@ -40,7 +40,12 @@ class Mutant:
     @property
     def key(self) -> str:
         """A name that outlives changes elsewhere in the file: the mistake and what it changes."""
-        return f"{self.mistake}, place {self.place}: {self.before} -> {self.after}"
+        return f"{self.mistake}, place {self.place}: {self.change}"
+
+    @property
+    def change(self) -> str:
+        """The text that the mistake replaces, and what it makes of it."""
+        return f"{self.before} -> {self.after}"
 
 
 MISTAKES = (
