@@ -43,7 +43,9 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done.")
     ] = False,
-    no_prune: Annotated[bool, typer.Option("--no-prune", help="Time what spills, too.")] = False,
+    no_prune: Annotated[
+        bool, typer.Option("--no-prune", help="Time what would be left out untimed, too.")
+    ] = False,
     search: Annotated[str, typer.Option(help="halving, full or model.")] = "halving",
     trials: Annotated[int, typer.Option(min=1, help="Candidates that `model` may try.")] = 100,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
@@ -223,7 +225,7 @@ def _run(
 
     with open_store(db) as store, _place(how, scheduler, local_workers) as (hows, run):
         finish_killed_runs(journal := Journal(store))
-        jobs = [jobs_of(planned, store, one.protocol, one.provenance) for one in hows]
+        jobs = [jobs_of(planned, store, one.protocol, one.provenance, how.keep_all) for one in hows]
         every = [job for of_one in jobs for job in of_one]
         done = [row for job in every for row in job.done]
         with SweepProgress(sum(map(how.count, every))) as progress:

@@ -89,7 +89,8 @@ def _local_memory(kernel: KernelResources, moved_bytes: float) -> Iterator[str]:
     spilled = kernel.spill_store_bytes + kernel.spill_load_bytes
     local = max(spilled, 2 * kernel.stack_bytes)
     if local >= max(moved_bytes, SPARED_BYTES):
-        yield f"moves {local} bytes a thread to and from local memory, {moved_bytes:.0f} of the matrix"
+        beside = f"{moved_bytes:.0f} of the matrix"
+        yield f"moves {local} bytes a thread to and from local memory, {beside}"
 
 
 def _unlaunchable(kernel: KernelResources, launch: Launch, arch: str) -> Iterator[str]:
