@@ -40,3 +40,12 @@ class MissingTool(KgenError):
     """A compiler, library or device is not on this machine; the message says how to get it."""
 
     exit_code = 3
+
+
+class Hindered(KgenError):
+    """This machine had too little of something (memory, space, processes): no verdict on a kernel.
+
+    The next try may succeed, with nothing changed but what else runs.
+    """
+
+    exit_code = 3

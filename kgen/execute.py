@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgen.errors import UsageError
-from kgen.launch import plan
+from kgen.launch import plan, plan_last_rows
 from kgen.sources.edited import read_source
 from kgen.sources.render import render
 from kgen.sources.source import Source
@@ -94,6 +94,21 @@ def run(
             y_offset=offsets[1],
         )
     return y.reshape(x.shape)
+
+
+def run_last_rows(
+    target: Target, x: NDArray[np.float32], rows: int, timeout_s: float = 120.0
+) -> NDArray[np.float32]:
+    """Return the softmax of `x` computed, on the CPU, as the last rows of a matrix of `rows` rows.
+
+    The other rows have addresses and no memory; how many they are is a multiple of the rows of a
+    block. The errors are those of `run`; a kernel that accesses other rows raises KernelFault.
+    """
+    from kgen import cpu
+
+    count, cols = x.shape
+    source = source_for(target, rows, cols)
+    return cpu.run(source, plan_last_rows(source, rows, cols, count), x, timeout_s=timeout_s)
 
 
 def observe(

@@ -8,13 +8,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from kgen.errors import UsageError
+from kgen.errors import Hindered, UsageError
+from kgen.hindered import hindrance
 
 
 def write_atomically(path: Path, data: str | bytes) -> None:
     """Put `data` (text as UTF-8) at `path` in one step, making its folder when there is none.
 
-    Raises UsageError that names the path when it cannot be written.
+    Raises UsageError that names the path when it cannot be written, Hindered for lack of space.
     """
     content = data.encode("utf-8") if isinstance(data, str) else data
     try:
@@ -29,6 +30,8 @@ def write_atomically(path: Path, data: str | bytes) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
+        if lack := hindrance(error):
+            raise Hindered(f"{path} cannot be written: {lack}") from None
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kgen.limits import WARP_SIZE
 from kgen.sources.kernels import kernels
@@ -21,7 +21,7 @@ class Launch:
 
     `shared_bytes` is the dynamic shared memory of a block. `args` names the kernel's arguments in
     order, each one of `x` (const float*), `y` (float*), `workspace` (a device pointer), `rows`
-    and `cols` (int).
+    and `cols` (int). Of the blocks, `skipped_blocks` first ones are not run (plan_last_rows).
     """
 
     kernel: str
@@ -29,6 +29,7 @@ class Launch:
     block: int
     shared_bytes: int
     args: tuple[str, ...]
+    skipped_blocks: int = 0
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,15 @@ class LaunchPlan:
     """The launches of one softmax call on a rows x cols matrix, in stream order.
 
     `workspace_bytes` of device memory, set to zero before the first launch of every call, are
-    passed where a launch names `workspace`. An empty matrix has no launches.
+    passed where a launch names `workspace`. An empty matrix has no launches. Of the rows,
+    `skipped_rows` first ones are left out (plan_last_rows).
     """
 
     rows: int
     cols: int
     launches: tuple[Launch, ...]
     workspace_bytes: int = 0
+    skipped_rows: int = 0
 
 
 def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
@@ -67,6 +70,19 @@ def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
     return LaunchPlan(
         rows, cols, launches, rows * STATS_BYTES if spec.row_map is RowMap.GRID else 0
     )
+
+
+def plan_last_rows(source: Source, rows: int, cols: int, count: int) -> LaunchPlan:
+    """Return how to run only the blocks of the last `count` rows, which the CPU executor can do.
+
+    A block takes no row of both kinds: the other rows are a multiple of those of a block. Blocks
+    that walk rows are as many as rows, so that each has one. Raises UsageError as `plan` does.
+    """
+    whole = plan(source, rows, cols)
+    spec = source.spec.replace(grid_blocks=rows)  # of use only where blocks walk rows
+    grid, skipped = (grid_blocks(spec, number, cols) for number in (rows, rows - count))
+    launches = tuple(replace(each, grid=grid, skipped_blocks=skipped) for each in whole.launches)
+    return replace(whole, launches=launches, skipped_rows=rows - count)
 
 
 def grid_blocks(spec: Spec, rows: int, cols: int) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from kgen.errors import UsageError
-from kgen.launch import LaunchPlan, plan, serial_additions
+from kgen.launch import LaunchPlan, plan, plan_last_rows, serial_additions
 from kgen.sources.render import render
 from kgen.specs.variants import checked
 
@@ -35,6 +35,24 @@ def test_one_launch(variant: str, rows: int, cols: int, grid: int, block: int, s
     (launch,) = planned(variant, rows, cols).launches
     assert (launch.grid, launch.block, launch.shared_bytes) == (grid, block, shared)
     assert launch.args == ("x", "y", "rows", "cols")
+
+
+@pytest.mark.parametrize(
+    ("variant", "rows", "count", "grid", "skipped"),
+    [
+        ("v5", 9, 2, 9, 7),
+        ("k1", 1025, 513, 3, 1),  # 512 rows a block
+        ("v8", 1025, 9, 129, 127),  # 8 rows a block
+        ("v9", 1025, 5, 1025, 1020),  # 256 blocks, but for this
+        ("t1", 9, 2, 18, 14),  # two tiles a row
+    ],
+)
+def test_the_blocks_of_the_last_rows(
+    variant: str, rows: int, count: int, grid: int, skipped: int
+) -> None:
+    last = plan_last_rows(render(checked(variant)), rows, 1025, count)
+    assert (last.rows, last.skipped_rows) == (rows, rows - count)
+    assert {(each.grid, each.skipped_blocks) for each in last.launches} == {(grid, skipped)}
 
 
 def test_t1_is_three_launches_over_a_workspace() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgen.cli.console import Json, On, print_json, print_table
-from kgen.errors import CheckFailed, UsageError
+from kgen.errors import CheckFailed, Hindered, UsageError
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement, Provenance
@@ -135,7 +135,9 @@ def _measure(
     with open_store(db) as store:
         finish_killed_runs(journal := Journal(store))
         if on == "cpu":
-            return measure_on_cpu(candidates, how, provenance, timeout_s=timeout, keep=store.add)
+            return measure_on_cpu(
+                candidates, how, provenance, timeout_s=timeout, keep=journal.finish
+            )
         return measure(
             candidates, how, provenance, baseline=baseline, prepare_s=timeout, record=journal
         )
@@ -151,6 +153,7 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
     if bad:
         words = "; ".join(f"{row.variant}: {row.reason}" for row in bad)
         raise CheckFailed(f"{len(bad)} of {len(measured)} could not be measured: {words}")
+    require_unhindered(measured)
     if limit is None:
         return
     ours = [row for row in measured if row.kind in ("variant", "file")]
@@ -162,6 +165,16 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
     if slow:
         words = ", ".join(f"{row.variant} by {1 / (row.speedup or 1) - 1:.1%}" for row in slow)
         raise CheckFailed(f"slower than {slow[0].baseline} by more than {limit:.1%}: {words}")
+
+
+def require_unhindered(measured: Sequence[Measurement]) -> None:
+    """Raise Hindered when this machine lacked something for one of the rows' candidates."""
+    if hindered := [row for row in measured if row.outcome == "hindered"]:
+        first = hindered[0]
+        raise Hindered(
+            f"{len(hindered)} of {len(measured)} were hindered and are tried again next time: "
+            f"{first.variant} at {first.rows} x {first.cols}: {first.reason}"
+        )
 
 
 def print_rows(title: str, rows: Sequence[Measurement]) -> None:

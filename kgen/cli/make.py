@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgen.cli.console import Items, Json, Threads, Vec, print_json, print_table, with_options
-from kgen.errors import CheckFailed, MissingTool, UsageError
+from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
 
 if TYPE_CHECKING:
     from kgen.sources.build import KernelReport
@@ -145,7 +145,7 @@ def _compile(
     reports: Reports = {}
     for arch in archs:
         for source, binary in zip(devices, compile_many(devices, arch, options), strict=True):
-            if isinstance(binary, CheckFailed):
+            if isinstance(binary, KgenError):
                 raise binary
             if binary.log:
                 print(binary.log, file=sys.stderr)

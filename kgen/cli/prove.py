@@ -191,12 +191,12 @@ def _is_host(target: Target) -> bool:
 def _check_all(targets: list[Target], on: str, **how: Any) -> list[list[CheckRow]]:
     """Check the targets side by side on the CPU (each run is a process), in turn on the GPU."""
     import os
-    from concurrent.futures import ThreadPoolExecutor
 
     from kgen.evidence.check import check as check_target
+    from kgen.processes import thread_pool
 
     workers = (os.cpu_count() or 1) if on == "cpu" else 1
-    with ThreadPoolExecutor(workers) as pool:
+    with thread_pool(workers) as pool:
         return list(pool.map(lambda target: list(check_target(target, on, **how)), targets))
 
 

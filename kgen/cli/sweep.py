@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgen.cli import INTERRUPTED
-from kgen.cli.bench import Db
+from kgen.cli.bench import Db, require_unhindered
 from kgen.cli.console import Json, On, print_json, print_table
 from kgen.cli.progress import SweepProgress
 from kgen.errors import CheckFailed, UsageError
@@ -98,6 +98,7 @@ def sweep(
     why_empty = _tell(planned, measured, out, json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
+    require_unhindered(measured)
     if why_empty:
         raise CheckFailed(why_empty)
 

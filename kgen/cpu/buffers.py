@@ -11,7 +11,7 @@ from typing import IO, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kgen.errors import MissingTool
+from kgen.errors import Hindered
 
 # NaNs that no arithmetic produces: reads of one show in the output, writes to one in the guard.
 # There are two, since a kernel that computes on past both matrices copies one guard to the other.
@@ -31,7 +31,8 @@ class Region:
     """One buffer's part of the file; all numbers are bytes.
 
     The `size` bytes of data start at `start` in the region, which begins at `offset` in the file
-    and is `length` long: what lies around the data is guard.
+    and is `length` long: what lies around the data is guard. The data are all of the buffer but
+    its first `skipped` bytes, which have addresses and no memory.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Region:
     size: int
     length: int
     role: str
+    skipped: int = 0
 
     @property
     def is_writable(self) -> bool:
@@ -65,14 +67,18 @@ class Buffers:
         self._end = 0
         self._file: IO[bytes] | None = None
 
-    def add(self, name: str, size: int, guard: int, shift: int, role: str) -> Region:
-        """Plan a buffer of `size` bytes with at least `guard` bytes before and behind it.
+    def add(
+        self, name: str, size: int, guard: int, shift: int, role: str, skipped: int = 0
+    ) -> Region:
+        """Plan the `size` bytes of a buffer behind its first `skipped` ones.
 
-        Its data start on a page, as aligned as cudaMalloc's pointers, and `shift` bytes further.
+        At least `guard` bytes lie before and behind them. The buffer, skipped bytes included,
+        starts on a page, as aligned as cudaMalloc's pointers, and `shift` bytes further.
         """
-        start = _round_up(max(guard, _MIN_GUARD_BYTES), _PAGE_BYTES) + shift
+        in_page = (shift + skipped) % _PAGE_BYTES
+        start = _round_up(max(guard, _MIN_GUARD_BYTES), _PAGE_BYTES) + in_page
         length = _round_up(start + size + max(guard, _MIN_GUARD_BYTES), _PAGE_BYTES)
-        region = Region(name, self._end, start, size, length, role)
+        region = Region(name, self._end, start, size, length, role, skipped)
         self._regions.append(region)
         self._end += length
         return region
@@ -101,23 +107,24 @@ class Buffers:
         return next(region for region in self._regions if region.name == name)
 
     def data(self, region: Region) -> NDArray[np.uint8]:
-        """Return a view of the buffer's data, guards excluded."""
+        """Return a view of the buffer's data, guards and skipped bytes excluded."""
         first = region.offset + region.start
         return self._bytes[first : first + region.size]
 
     def first_overwritten(self, region: Region) -> int | None:
-        """Return the first changed guard byte, counted from the data's begin, or None."""
+        """Return the first changed guard byte, counted from the buffer's begin, or None."""
         for guard, begin in zip(self._guards(region), (0, region.guard_start), strict=True):
             changed = np.flatnonzero(guard != region.guard_word)
             if changed.size:
-                return begin - region.start + int(changed[0]) * _WORD_BYTES
+                in_region = begin + int(changed[0]) * _WORD_BYTES
+                return region.skipped + in_region - region.start
         return None
 
     def job_lines(self) -> list[str]:
         """Return the job's lines that tell the executable what to map."""
         return [
             f"buffer {region.name} {self.descriptor} {region.offset} {region.length} "
-            f"{region.start} {region.size} {region.role}"
+            f"{region.start} {region.size} {region.skipped} {region.role}"
             for region in self._regions
         ]
 
@@ -141,7 +148,7 @@ def _open_file(size: int) -> IO[bytes]:
             return file
         except OSError:
             file.close()
-    raise MissingTool(f"a run needs {size >> 20} MB in {tempfile.gettempdir()}: make room for it")
+    raise Hindered(f"a run needs {size >> 20} MB in {tempfile.gettempdir()}: make room for it")
 
 
 def _round_up(number: int, multiple: int) -> int:

@@ -6,11 +6,11 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 from kgen.errors import CompileFailed, MissingTool
 from kgen.hindered import require_unhindered
+from kgen.processes import run
 from kgen.sources.source import Source
 
 RUNTIME_DIR = Path(__file__).parent / "runtime"
@@ -86,9 +86,11 @@ def describe_cxx(cxx: Path) -> str:
     Raises MissingTool for a program that has none: it is no compiler.
     """
     try:
-        said = subprocess.run([cxx, "--version"], capture_output=True, text=True).stdout
+        ran = run([cxx, "--version"])
     except OSError as error:
         raise MissingTool(f"{cxx} cannot be run ({error.strerror}): set CXX to g++") from None
+    require_unhindered(cxx.name, ran.returncode, ran.stderr)
+    said = ran.stdout
     if not any(name in said for name in ("Free Software Foundation", "GCC", "clang")):
         raise MissingTool(f"{cxx} is neither g++ nor clang++: set CXX to one of them")
     return said
@@ -118,21 +120,14 @@ def observing_flags(cxx: Path) -> tuple[str, ...]:
 def call_cxx(cxx: Path, arguments: list[str], folder: Path) -> str:
     """Run the compiler in `folder`; return its messages when it fails, else an empty string.
 
-    Raises MissingTool when it lacks memory or space, or is killed.
+    Raises Hindered when it lacks memory or space, or is killed.
     """
     environment = {**os.environ, "LC_ALL": "C"}
-    process = subprocess.run(
-        [cxx, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-    )
-    if not process.returncode:
+    ran = run([cxx, *arguments], cwd=folder, env=environment)
+    if not ran.returncode:
         return ""
-    require_unhindered(cxx.name, process.returncode, process.stderr)
-    return process.stderr or "no message"
+    require_unhindered(cxx.name, ran.returncode, ran.stderr)
+    return ran.stderr or "no message"
 
 
 def compile_failed(source: Source, cxx: Path, messages: str) -> CompileFailed:

@@ -16,6 +16,7 @@ from kgen.cpu.faults import fault_of
 from kgen.cpu.observation import Access, Counts, MemoryFault, Observation, Race
 from kgen.cpu.process import execute
 from kgen.cpu.run import check_request, job_text, matrices, result
+from kgen.hindered import telling_hindrances
 from kgen.launch import LaunchPlan
 from kgen.sources.source import Source
 
@@ -32,6 +33,7 @@ _COUNTS_START = '{"counts": '
 _FINDING_START = '{"finding": '
 
 
+@telling_hindrances()
 def observe(
     source: Source,
     plan: LaunchPlan,

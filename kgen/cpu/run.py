@@ -15,6 +15,7 @@ from kgen.cpu.compiler import display_name
 from kgen.cpu.faults import fault_of, kernel_names
 from kgen.cpu.process import execute
 from kgen.errors import KernelFault, UsageError
+from kgen.hindered import telling_hindrances
 from kgen.launch import Launch, LaunchPlan
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK
 from kgen.sources.source import Source
@@ -26,12 +27,11 @@ SCHEDULES = ("in_order", "reversed", "warp_greedy", "random")
 WORKERS = 2
 MIN_THREADS_FOR_WORKERS = 16384
 
-# CUDA's limits; of shared memory sm_90's, which runtime/kernel_table.h provides for.
-
 _ELEMENT_BYTES = 4
 _UNWRITTEN = np.uint8(0xFF)  # NaN bytes
 
 
+@telling_hindrances()
 def run(
     source: Source,
     plan: LaunchPlan,
@@ -48,11 +48,13 @@ def run(
     `x` is float32, C-contiguous. The kernels get pointers as aligned as cudaMalloc's, moved by
     `x_offset` and `y_offset` elements; rows of NaN surround x, elements that no kernel writes come
     out as NaN, and the workspace starts as zeros. `schedule` (one of SCHEDULES, `random` from
-    `seed`) orders the threads of a block.
+    `seed`) orders the threads of a block. Of a plan that skips rows, `x` and the result are the
+    others; the skipped ones have addresses and no memory, and whoever accesses them faults.
 
     Raises UsageError for an unsuitable `x` or an unknown schedule, CompileFailed when the compiler
-    rejects the source, MissingTool when there is none, and KernelFault for a kernel that breaks
-    CUDA's rules, writes outside y or the workspace, or runs longer than `timeout_s` seconds.
+    rejects the source, MissingTool when there is none, Hindered when this machine lacks memory or
+    the like, and KernelFault for a kernel that breaks CUDA's rules, writes outside y or the
+    workspace, or runs longer than `timeout_s` seconds.
     """
     check_request(source, plan, x, schedule)
     if not plan.launches:
@@ -75,9 +77,12 @@ def matrices(
     """Give the buffers x, y and workspace as the kernels of a plan must find them."""
     buffers = Buffers()
     row_bytes = plan.cols * _ELEMENT_BYTES
-    x_region = buffers.add("x", x.nbytes, row_bytes, x_offset * _ELEMENT_BYTES, READ_ONLY)
-    y_region = buffers.add("y", x.nbytes, row_bytes, y_offset * _ELEMENT_BYTES, OUTPUT)
-    workspace = buffers.add("workspace", plan.workspace_bytes, row_bytes, 0, WRITABLE)
+    skipped = plan.skipped_rows * row_bytes
+    x_region = buffers.add("x", x.nbytes, row_bytes, x_offset * _ELEMENT_BYTES, READ_ONLY, skipped)
+    y_region = buffers.add("y", x.nbytes, row_bytes, y_offset * _ELEMENT_BYTES, OUTPUT, skipped)
+    skipped = plan.workspace_bytes // plan.rows * plan.skipped_rows
+    size = plan.workspace_bytes - skipped
+    workspace = buffers.add("workspace", size, row_bytes, 0, WRITABLE, skipped)
     with buffers:
         buffers.data(x_region).view(np.float32)[:] = x.reshape(-1)
         buffers.data(y_region)[:] = _UNWRITTEN
@@ -92,7 +97,7 @@ def result(buffers: Buffers, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 def check_request(source: Source, plan: LaunchPlan, x: NDArray[np.float32], schedule: str) -> None:
     """Refuse what cannot be run: UsageError for the arguments, KernelFault for the launches."""
-    shape = (plan.rows, plan.cols)
+    shape = (plan.rows - plan.skipped_rows, plan.cols)
     if x.dtype != np.float32 or x.shape != shape or not x.flags.c_contiguous:
         raise UsageError(
             f"x is {x.dtype} {x.shape}; this plan takes a C-contiguous float32 array {shape}"
@@ -125,17 +130,17 @@ def job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int, worke
     for launch in plan.launches:
         arguments = " ".join(numbers.get(name, name) for name in launch.args)
         lines.append(
-            f"launch {launch.kernel} {launch.grid} {launch.block} {launch.shared_bytes} "
-            f"{len(launch.args)} {arguments}"
+            f"launch {launch.kernel} {launch.grid} {launch.skipped_blocks} {launch.block} "
+            f"{launch.shared_bytes} {len(launch.args)} {arguments}"
         )
     return "\n".join([*lines, "end\n"])
 
 
 def _workers(plan: LaunchPlan) -> int:
-    threads = max(launch.grid * launch.block for launch in plan.launches)
-    if threads < MIN_THREADS_FOR_WORKERS:
+    runs = [(launch.grid - launch.skipped_blocks, launch.block) for launch in plan.launches]
+    if max(blocks * threads for blocks, threads in runs) < MIN_THREADS_FOR_WORKERS:
         return 1
-    blocks = max(launch.grid for launch in plan.launches)
+    blocks = max(blocks for blocks, _ in runs)
     return min(WORKERS, blocks, os.cpu_count() or 1)
 
 
@@ -143,7 +148,7 @@ def _check_guards(source: Source, plan: LaunchPlan, buffers: Buffers, region: Re
     byte = buffers.first_overwritten(region)
     if byte is None:
         return
-    elements = region.size // _ELEMENT_BYTES
+    elements = (region.skipped + region.size) // _ELEMENT_BYTES
     raise KernelFault(
         f"{display_name(source)}: {kernel_names(plan)}: wrote outside {region.name}, to element "
         f"{byte // _ELEMENT_BYTES} of {elements} ({plan.rows} rows of {plan.cols})"

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kgen.errors import CheckFailed, CompileFailed, KernelTimeout
+from kgen.evidence.far_rows import far_rows, far_shape
 from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.memory import require_memory
 from kgen.evidence.reference import judge
-from kgen.execute import Target, observe, run, source_for
+from kgen.execute import Target, observe, run, run_last_rows, source_for
 from kgen.launch import serial_additions
 from kgen.sources.source import Source
 from kgen.specs.choices import RowMap
@@ -65,7 +66,7 @@ def check(
     memory: bool = False,
     races: bool = False,
 ) -> Iterator[CheckRow]:
-    """Yield a verdict for each shape, the spec's boundary shapes by default.
+    """Yield a verdict for each shape, the spec's boundary shapes and its far rows by default.
 
     A shape's matrix has rows of all `inputs` in turn, and is run once in each order of threads (on
     a GPU once); where vectors are used, once more with x and y aligned differently. With `memory`
@@ -90,19 +91,48 @@ def check(
             if row.ok and (memory or races):
                 row = _observed(row, source, x[: observed_rows(spec)], orders[-1], memory, races)
         except CheckFailed as failure:
-            row = replace(
-                row,
-                ok=False,
-                max_abs_error=np.inf,
-                max_rel_error=np.inf,
-                reason=str(failure),
-                found_by="compiler" if isinstance(failure, CompileFailed) else "fault",
-            )
-            yield row
+            yield _failed(row, failure)
             if isinstance(failure, CompileFailed | KernelTimeout):
                 return
         else:
             yield row
+    if shapes is None and on == "cpu":
+        yield from check_far_rows(target, inputs, timeout_s)
+
+
+def check_far_rows(
+    target: Target, inputs: tuple[str, ...] = ALL_INPUTS, timeout_s: float = 60.0
+) -> Iterator[CheckRow]:
+    """Yield the verdict on the last rows of a matrix whose offsets need more than 32 bits.
+
+    Only the blocks of these rows run, on the CPU, and only these rows are in memory. A target that
+    runs on no such matrix has no verdict (far_rows.far_shape).
+    """
+    spec = target.spec if isinstance(target, Source) else target
+    shape = far_shape(spec, boundary_cols(spec))
+    if not shape:
+        return
+    rows, cols = shape
+    x = mixed_rows(inputs, far_rows(spec), cols)
+    row = CheckRow(name_of(target), rows, cols, inputs, True, 0.0, 0.0, "")
+    try:
+        y = run_last_rows(target, x, rows, timeout_s)
+    except CheckFailed as failure:
+        yield _failed(row, failure)
+        return
+    row = _judged(row, y, x, serial_additions(source_for(target, rows, cols).spec, cols))
+    yield row if row.ok else replace(row, reason=f"of the last {len(x)} rows, {row.reason}")
+
+
+def _failed(row: CheckRow, failure: CheckFailed) -> CheckRow:
+    return replace(
+        row,
+        ok=False,
+        max_abs_error=np.inf,
+        max_rel_error=np.inf,
+        reason=str(failure),
+        found_by="compiler" if isinstance(failure, CompileFailed) else "fault",
+    )
 
 
 def _observed(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgen.errors import CompileFailed, UsageError
+from kgen.errors import CompileFailed, Hindered, UsageError
 from kgen.evidence.check import name_of
 from kgen.execute import Target, source_for
 from kgen.launch import Launch, LaunchPlan, ceil_div, plan, serial_additions
@@ -39,7 +39,7 @@ class Candidate:
     cols: int
     source: Source | PlainSource | None = None
     plan: LaunchPlan | None = None
-    binary: Binary | CompileFailed | None = None
+    binary: Binary | CompileFailed | Hindered | None = None
     peer: Peer | None = None
     serial_additions: int = 0
     reason: str = ""

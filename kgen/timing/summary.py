@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from kgen.errors import CompileFailed
+from kgen.errors import CompileFailed, Hindered, KgenError, MissingTool, UsageError
 from kgen.gpu.nvml import Sensors
 from kgen.sources.source import Source
 from kgen.specs.spec import AXES, format_value
@@ -54,9 +54,19 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
         row = replace(row, spec=json.dumps(axes, default=format_value))
     if candidate.reason:
         return replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)
-    if isinstance(candidate.binary, CompileFailed):
-        return replace(row, outcome=Outcome.FAILED, reason=str(candidate.binary))
+    if isinstance(candidate.binary, CompileFailed | Hindered):
+        return replace(row, outcome=outcome_of(candidate.binary), reason=str(candidate.binary))
     return _with_resources(row, candidate, candidate.binary) if candidate.binary else row
+
+
+def outcome_of(error: KgenError) -> Outcome:
+    """Return how a candidate ended that raised an error."""
+    kinds = {
+        Hindered: Outcome.HINDERED,
+        MissingTool: Outcome.SKIPPED,
+        UsageError: Outcome.REFUSED,
+    }
+    return next((kinds[kind] for kind in kinds if isinstance(error, kind)), Outcome.FAILED)
 
 
 def _with_resources(row: Measurement, candidate: Candidate, binary: Binary) -> Measurement:

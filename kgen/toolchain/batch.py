@@ -21,12 +21,12 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kgen.cachedir import cache_dir
-from kgen.errors import CompileFailed
+from kgen.errors import CompileFailed, Hindered
 from kgen.files import write_atomically
+from kgen.processes import thread_pool
 from kgen.toolchain.binary import Binary
 from kgen.toolchain.cache import digest, digest_of_files
 from kgen.toolchain.machine_code import stands_alone
@@ -46,7 +46,7 @@ _INCLUDE = re.compile(r"^#include <[\w./]+>\n", re.MULTILINE)
 _OTHER_DIRECTIVE = re.compile(r"^[ \t]*#(?!include <[\w./]+>$|pragma unroll\b)", re.MULTILINE)
 _FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
-Result = Binary | CompileFailed
+Result = Binary | CompileFailed | Hindered
 
 
 def compile_many(
@@ -54,9 +54,10 @@ def compile_many(
 ) -> list[Result]:
     """Compile several sources on all processors, through the cache; results in their order.
 
-    A rejected source yields its CompileFailed and leaves the others alone; UsageError and
-    MissingTool, which concern all of them, are raised. A user's file is compiled by itself, and so
-    is everything where `options` ask for line numbers or the environment adds flags to nvcc's.
+    A rejected source yields its CompileFailed, one that the machine lacks memory or the like for
+    its Hindered, and leaves the others alone; UsageError and MissingTool are raised. A user's file
+    is compiled by itself, and so is everything where `options` ask for line numbers or the
+    environment adds flags to nvcc's.
     """
     jobs = [prepare(source, arch, options) for source in sources]
     done: dict[str, Result] = {}
@@ -73,11 +74,8 @@ def compile_many(
 
 
 def _on_all_processors(batches: list[list[Job]]) -> Iterator[dict[str, Result]]:
-    pool = ThreadPoolExecutor(os.cpu_count())
-    try:
+    with thread_pool(os.cpu_count() or 1) as pool:
         yield from pool.map(_compile, batches)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _batches(jobs: Iterable[Job]) -> Iterator[list[Job]]:
@@ -113,7 +111,7 @@ def _compile(batch: list[Job]) -> dict[str, Result]:
             binaries = _compile_together(batch)
             return {job.entry.key: binary for job, binary in zip(batch, binaries, strict=True)}
         return {batch[0].entry.key: compile_alone(batch[0])}
-    except CompileFailed as failure:
+    except (CompileFailed, Hindered) as failure:
         if len(batch) == 1:
             return {batch[0].entry.key: failure}
     middle = len(batch) // 2

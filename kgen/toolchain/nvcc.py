@@ -5,16 +5,16 @@ from __future__ import annotations
 import functools
 import os
 import re
-import signal
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import STDOUT, TimeoutExpired
 
 from kgen.cachedir import cache_dir
-from kgen.errors import CompileFailed, MissingTool, UsageError
+from kgen.errors import CompileFailed, Hindered, MissingTool, UsageError
 from kgen.files import write_atomically
 from kgen.hindered import require_unhindered
+from kgen.processes import run
 from kgen.toolchain.binary import Binary, KernelResources
 from kgen.toolchain.cache import Entry, digest, digest_of_files
 from kgen.toolchain.find import Tool, ask, find_nvcc
@@ -144,8 +144,8 @@ def make_folder(folder: Path) -> None:
 def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) -> Product:
     """Compile a file with nvcc for at most `limit_s` seconds; messages call it by `name`.
 
-    Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler, or
-    too little memory or space.
+    Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler,
+    Hindered when there is too little memory or space.
     """
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=".nvcc.") as scratch:
         cubin, depends = Path(scratch, "cubin"), Path(scratch, "depends")
@@ -161,27 +161,13 @@ def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) ->
 
 def _run(command: list[str], folder: Path, name: str, limit_s: float) -> tuple[int, str]:
     """Return how nvcc ended and what it said."""
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    )
-    with process:
-        try:
-            output, _ = process.communicate(timeout=limit_s)
-        except BaseException as error:
-            # The programs that nvcc started are of its session; they would outlive nvcc alone.
-            os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise CompileFailed(
-                    f"nvcc was stopped after {limit_s:g} s with {name}; unroll less in it"
-                ) from None
-            raise
-    return process.returncode, output
+    try:
+        ran = run(command, cwd=folder, stderr=STDOUT, timeout_s=limit_s)
+    except TimeoutExpired:
+        raise CompileFailed(
+            f"nvcc was stopped after {limit_s:g} s with {name}; unroll less in it"
+        ) from None
+    return ran.returncode, ran.stdout
 
 
 def _check_ending(code: int, output: str, name: str) -> None:
@@ -204,7 +190,7 @@ def _read_product(cubin: Path, name: str, output: str) -> bytes:
             f"NVCC_APPEND_FLAGS:\n{output}"
         ) from None
     if not is_whole(image):
-        raise MissingTool(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
+        raise Hindered(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
     return image
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from kgen import cpu
 from kgen.cpu.faults import Report
 from kgen.cpu.faults import fault_of as describe_fault
-from kgen.cpu.process import Outcome
-from kgen.errors import KernelFault
+from kgen.cpu.process import Outcome, execute
+from kgen.errors import Hindered, KernelFault
 from kgen.launch import Launch, LaunchPlan
 from kgen.sources.source import Source
 
@@ -201,6 +201,36 @@ def test_vector_access_at_a_shifted_pointer(run_kernel: RunKernel) -> None:
 )
 def test_segmentation_fault(run_kernel: RunKernel, access: str, words: str) -> None:
     assert fault_of(run_kernel, f"{access}  // here") == f"0: segmentation fault: {words}"
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ("(1 << 30) - 9", "segmentation fault: access to byte 4294967260 of x"),
+        ("(size_t{1} << 32) + 1", "an offset overflows 32 bits: access to byte 17179869188 of x"),
+        (
+            "-(1LL << 30)",
+            "an offset overflows 32 bits: access to 4294967296 bytes before the start",
+        ),
+    ],
+)
+def test_rows_without_memory(make_source: MakeSource, index: str, words: str) -> None:
+    text = kernel(f"y[size_t{{1}} << 33] = x[{index}];  // here")
+    rows = 2**33 // 64 + 1
+    launch = Launch("k", 1, 1, 0, ("x", "y", "rows", "cols"))
+    plan = LaunchPlan(rows, 64, (launch,), skipped_rows=rows - 1)
+    with pytest.raises(KernelFault) as caught:
+        cpu.run(make_source(text, "k"), plan, np.zeros((1, 64), np.float32))
+    place = f"kernel.cu:{marked_line(text)}: kernel k, block 0, thread 0: "
+    assert str(caught.value).startswith(place + words)
+
+
+def test_lack_of_memory_is_no_kernels_fault(tmp_path: Path) -> None:
+    executable = tmp_path / "lacking"
+    executable.write_text("#!/bin/sh\necho '3 MB of memory for x are not to be had' >&2\nexit 5\n")
+    executable.chmod(0o755)
+    with pytest.raises(Hindered, match="3 MB of memory for x are not to be had: free"):
+        execute(executable, "", 0, 10.0)
 
 
 def test_stack_overflow(run_kernel: RunKernel) -> None:

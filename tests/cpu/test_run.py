@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from kgen import cpu
+from kgen.cpu.build import build
 from kgen.cpu.run import MIN_THREADS_FOR_WORKERS
 from kgen.errors import KernelFault, UsageError
 from kgen.launch import Launch, LaunchPlan
@@ -119,6 +122,38 @@ def test_kernels_may_print(run_kernel: RunKernel, capfd: pytest.CaptureFixture[s
 def test_empty_plan_returns_an_empty_matrix(make_source: MakeSource) -> None:
     y = cpu.run(make_source("not C++"), LaunchPlan(0, 7, ()), np.empty((0, 7), np.float32))
     assert y.shape == (0, 7) and y.dtype == np.float32
+
+
+def test_only_the_last_rows_are_there(make_source: MakeSource) -> None:
+    text = """
+    extern "C" __global__ void k(const float* x, float* y, long long* workspace, int cols) {
+        const size_t i = static_cast<size_t>(blockIdx.x) * cols + threadIdx.x;
+        workspace[blockIdx.x] += blockIdx.x;
+        y[i] = x[i] + workspace[blockIdx.x];
+    }
+    """
+    x = matrix(2, 40)
+    rows = 2**31 // 40
+    launch = Launch("k", rows, 40, 0, ("x", "y", "workspace", "cols"), skipped_blocks=rows - 2)
+    plan = LaunchPlan(rows, 40, (launch,), rows * 8, skipped_rows=rows - 2)
+    y = cpu.run(make_source(text, "k"), plan, x, x_offset=1)
+    sums = np.arange(1, 41) * [[rows - 2], [rows - 1]]
+    np.testing.assert_array_equal(y, x + sums.astype(np.float32))
+
+
+def test_little_address_space_is_enough(
+    run_kernel: RunKernel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def build_limited(source: Source) -> Path:
+        limited = tmp_path / "limited"
+        limited.write_text(f"#!/bin/sh\nulimit -v 100000\nexec {build(source)}\n")
+        limited.chmod(0o755)
+        return limited
+
+    # The package's `run` is the function, which hides the module.
+    monkeypatch.setattr(sys.modules["kgen.cpu.run"], "build", build_limited)
+    x = matrix(3, 257)
+    np.testing.assert_allclose(run_kernel(REGISTER_CACHED, x, grid=3), softmax(x), rtol=2e-6)
 
 
 def test_elements_that_nobody_writes_are_nan(run_kernel: RunKernel) -> None:

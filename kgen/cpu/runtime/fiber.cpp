@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
+
+#include "report.h"
 
 namespace kgen_cpu {
 
@@ -22,8 +22,7 @@ Fiber::Fiber(int number) {
     void* memory = mmap(nullptr, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory, GUARD_BYTES, PROT_NONE) != 0) {
-        std::perror("cannot allocate the stack of a CUDA thread");
-        std::exit(2);
+        end_without_memory(GUARD_BYTES + STACK_BYTES, "the stack of a CUDA thread");
     }
     stack_ = static_cast<char*>(memory);
     usable_ = STACK_BYTES - number * LINES_APART % LINES_PER_PAGE * LINE_BYTES;

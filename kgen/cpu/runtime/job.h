@@ -17,16 +17,19 @@ struct Launch {
     std::string name;
     const Kernel* kernel;
     unsigned grid;
+    unsigned skipped_blocks;  // the first ones, which are not run
     unsigned block;
     unsigned shared_bytes;
     std::vector<Slot> arguments;
 };
 
-// A region of the shared file, mapped with unmapped address space on both sides.
+// Addresses of which a region of the shared file backs the last ones: all of the buffer, or its
+// last rows alone where only they are run. The others are unmapped, and so are those around them.
 struct Buffer {
     std::string name;
-    char* data;    // what the kernel gets: inside the region, behind the leading guard
-    size_t bytes;  // of the data, guards not counted
+    char* data;      // what the kernel gets
+    size_t bytes;    // guards not counted
+    size_t skipped;  // how many of them, from the start, nothing backs
     bool is_writable;
     bool is_initialised;  // before the first launch
 };
@@ -48,6 +51,10 @@ std::string describe_address(const Job& job, const volatile void* address);
 
 // True inside a buffer or so near it that a wrong index explains the address.
 bool is_near_buffer(const Job& job, const void* address);
+
+// The byte of a buffer that was meant, as the user would say it, when the address is off by 4 GB or
+// a multiple: what an offset loses that is computed in 32 bits. Otherwise empty.
+std::string describe_meant_byte(const Job& job, const void* address);
 
 // True inside the data of a buffer that kernels may not write.
 bool is_read_only(const Job& job, const void* address);

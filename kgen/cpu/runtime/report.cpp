@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <new>
 
 namespace kgen_cpu {
 
@@ -33,6 +36,24 @@ void write_report(const Report& report) {
         report.kernel, report.block, report.thread, file, report.site.line,
         reinterpret_cast<size_t>(report.program_counter), message);
     if (write(STDERR_FILENO, line, length) != length) _exit(4);
+}
+
+void end_without_memory(size_t bytes, const char* purpose) {
+    std::fprintf(stderr, "%zu MB of memory for %s are not to be had (%s)\n", (bytes >> 20) + 1,
+                 purpose, std::strerror(errno));
+    _exit(EXIT_LACKING);  // other OS threads may be running a block
+}
+
+void end_without_thread(int error) {
+    std::fprintf(stderr, "no thread can be started (%s)\n", std::strerror(error));
+    _exit(EXIT_LACKING);
+}
+
+void end_when_new_fails() {
+    std::set_new_handler([] {
+        std::fputs("no memory is to be had\n", stderr);
+        _exit(EXIT_LACKING);
+    });
 }
 
 }  // namespace kgen_cpu

@@ -4,8 +4,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <utility>
+
+#include "report.h"
 
 namespace kgen_cpu {
 
@@ -32,7 +33,11 @@ std::string describe_crash(const Block& block, int signal, const siginfo_t& info
             return "stack overflow: a thread has " + std::to_string(Fiber::STACK_BYTES / 1024) +
                    " KB for its local variables";
         }
-        return "segmentation fault: access to " + describe_address(block.job(), info.si_addr) +
+        const std::string access = "access to " + describe_address(block.job(), info.si_addr);
+        const std::string meant = describe_meant_byte(block.job(), info.si_addr);
+        if (!meant.empty())
+            return "an offset overflows 32 bits: " + access + " instead of " + meant;
+        return "segmentation fault: " + access +
                (is_read_only(block.job(), info.si_addr) ? ", which is read-only" : "");
     }
     if (signal == SIGFPE) return "arithmetic fault (an integer division by zero?)";
@@ -56,7 +61,7 @@ void handle_time_limit(int, siginfo_t*, void* context) {
         const bool is_own = block == Block::current();
         block->report_timeout(is_own ? program_counter(context) : nullptr);
     }
-    _exit(EXIT_FAULT);
+    _exit(EXIT_TERMINATED);
 }
 
 void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
@@ -77,7 +82,7 @@ void install_signal_handlers(std::vector<const Block*> blocks) {
 void use_signal_stack() {
     constexpr size_t BYTES = 64 * 1024;
     stack_t stack = {};
-    stack.ss_sp = std::malloc(BYTES);  // for the life of the process
+    stack.ss_sp = new char[BYTES];  // for the life of the process
     stack.ss_size = BYTES;
     sigaltstack(&stack, nullptr);
 }

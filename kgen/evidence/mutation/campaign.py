@@ -6,14 +6,15 @@ import functools
 import os
 import tomllib
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from kgen.errors import MissingTool
-from kgen.evidence.check import CheckRow, check
+from kgen.evidence.check import CheckRow, check, check_far_rows
 from kgen.evidence.mutation.machine_code import same_machine_code
 from kgen.evidence.mutation.mistakes import Mutant, mutants
+from kgen.processes import thread_pool
 from kgen.sources.render import render
 from kgen.sources.source import Source
 from kgen.specs.rules import problems_for
@@ -61,7 +62,7 @@ def campaign(specs: Iterable[Spec]) -> Iterator[Fate]:
         for source in [render(spec.resolve(COLS))]
         for mutant in mutants(source)
     ]
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with thread_pool(os.cpu_count() or 1) as pool:
         yield from pool.map(lambda job: fate_of(*job), jobs)
 
 
@@ -76,7 +77,8 @@ def fate_of(variant: str, original: Source, mutant: Mutant) -> Fate:
 def first_failure(source: Source) -> CheckRow | None:
     """Return the first failed row of the checks, cheap ones first; None when all pass."""
     quick = check(source, shapes=_shapes(source.spec), timeout_s=TIMEOUT_S)
-    if failed := next((row for row in quick if not row.ok), None):
+    far = check_far_rows(source, timeout_s=TIMEOUT_S)
+    if failed := next((row for row in chain(quick, far) if not row.ok), None):
         return failed
     observed = check(
         source,
@@ -112,7 +114,8 @@ def explanations(kind: str) -> dict[tuple[str, str], str]:
     """Return what survivors.toml explains as `equivalent` or `survivor`: (variant, key) -> why."""
     entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get(kind, [])
     return {
-        (variant, entry["mutant"]): entry["why"]
+        (variant, key): entry["why"]
         for entry in entries
         for variant in entry["versions"]
+        for key in entry["mutants"]
     }

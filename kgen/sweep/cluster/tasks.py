@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kgen import __version__
-from kgen.errors import CompileFailed, MissingTool
+from kgen.errors import CompileFailed, Hindered, MissingTool
 from kgen.sources.render import template_hash
 from kgen.sources.source import Source
 from kgen.store.measurement import Measurement, Provenance
@@ -71,7 +71,7 @@ class Compile:
     arch: str
     options: CompileOptions
 
-    def __call__(self) -> list[Binary | CompileFailed]:
+    def __call__(self) -> list[Binary | CompileFailed | Hindered]:
         """Return the binaries in the order of the sources."""
         return compile_many(self.sources, self.arch, self.options)
 

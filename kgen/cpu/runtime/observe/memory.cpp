@@ -3,9 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
+#include "report.h"
 #include "shared_memory.h"
 #include "tls_symbols.h"
 
@@ -36,8 +35,7 @@ Shadow::Shadow(size_t bytes) {
     void* words = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (words == MAP_FAILED) {
-        std::perror("cannot allocate the shadow of the kernel's memory");
-        std::exit(2);
+        end_without_memory(size, "the shadow of the kernel's memory");
     }
     words_.reset(static_cast<Word*>(words), [size](Word* first) { munmap(first, size); });
 }
