@@ -41,7 +41,7 @@ def jobs_of(
     for point in plan.points:
         shape = (point.rows, point.cols)
         job = jobs.setdefault(shape, Job(*shape))
-        candidate = _candidate(point)
+        candidate = candidate_of(point)
         known = _find(candidate, store, protocol, provenance)
         if known and _is_final(known, keep_all):
             job.done.append(known)
@@ -65,13 +65,14 @@ def unmeasured(
         shape = {"variant": point.variant, "rows": point.rows, "cols": point.cols}
         if not store.find(shape):
             return False
-        known = _find(_candidate(point), store, protocol, provenance)
+        known = _find(candidate_of(point), store, protocol, provenance)
         return known is not None and _is_final(known, keep_all)
 
     return [point for point in plan.points if not is_stored(point)]
 
 
-def _candidate(point: Point) -> Candidate:
+def candidate_of(point: Point) -> Candidate:
+    """Return a point as what is compiled, verified and measured."""
     source = render(point.resolved)
     return Candidate(
         kind=Kind.VARIANT,
