@@ -112,6 +112,14 @@ def test_a_dropped_tail_fails_the_check(call: Call, edited: Callable[..., Path])
     )
 
 
+@pytest.fixture
+def few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of the usual shapes."""
+    shapes = [(42, 1), (42, 2), (42, 4), (42, 33), (42, 1024), (1025, 257)]
+    monkeypatch.setattr("kgen.evidence.check.boundary_shapes", lambda spec: shapes)
+
+
+@pytest.mark.usefixtures("few_shapes")
 def test_every_shape_with_a_tail_fails(call: Call, edited: Callable[..., Path]) -> None:
     failed = call("check", edited("v6_double", *TAIL), "--json")
     assert failed.code == 1
@@ -192,6 +200,7 @@ def test_a_read_past_the_row_is_named_before_the_nan(
     assert kinds == ["memory", "result"]
 
 
+@pytest.mark.usefixtures("few_shapes")
 def test_a_race_is_told_first_with_both_lines(call: Call, edited: Callable[..., Path]) -> None:
     path = edited("c1", "__syncthreads();  // everybody has read before", "  // ")
     failed = call("check", path, "--races", "--json")
