@@ -36,6 +36,8 @@ ROWS_PER_INPUT = 3
 SCHEDULES = ("in_order", "warp_greedy")
 # Longer rows prove nothing that these do not, and cost time.
 MAX_COLS = 4100
+# Blocks of a launch in which blocks go on to further rows.
+WALKING_BLOCKS = 2
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,12 @@ def check(
     """Yield a verdict for each shape, the spec's boundary shapes and its far rows by default.
 
     A shape's matrix has rows of all `inputs` in turn, and is run once in each order of threads (on
-    a GPU once); where vectors are used, once more with x and y aligned differently. With `memory`
-    or `races` the kernel is also observed on the CPU, on a few rows of each shape, and what is
-    found of that kind fails the row. With `diagnose` a kernel that failed on the CPU is observed
-    for what made it fail. A kernel that faults is a failed row; one that does not compile or takes
-    longer than `timeout_s` seconds is not tried on further shapes. Raises UsageError when a shape
-    that was asked for cannot be run.
+    a GPU once); where vectors are used, once more with x and y aligned differently, and where any
+    number of blocks may walk the rows, once more with few. With `memory` or `races` the kernel is
+    also observed on the CPU, on a few rows of each shape, and what is found of that kind fails the
+    row. With `diagnose` a kernel that failed on the CPU is observed for what made it fail. A kernel
+    that faults is a failed row; one that does not compile or takes longer than `timeout_s` seconds
+    is not tried on further shapes. Raises UsageError when a shape that was asked for cannot be run.
     """
     spec = target.spec if isinstance(target, Source) else target
     orders = schedules if on == "cpu" and not spec.is_host else schedules[:1]
@@ -104,7 +106,8 @@ def check(
         source = source_for(target, rows, cols)
         x = mixed_rows(inputs, rows, cols)
         row = CheckRow(name_of(target), rows, cols, inputs)
-        observed = (source, x[: observed_rows(spec)], orders[-1], timeout_s)
+        walked = replace(source, spec=walking(source.spec))
+        observed = (walked, x[: observed_rows(spec)], orders[-1], timeout_s)
         try:
             for y in _outputs(source, x, on, orders, timeout_s):
                 row = _judged(row, y, x, source.spec)
@@ -154,6 +157,9 @@ def _outputs(
         yield run(source, x, on, schedule=order, timeout_s=timeout_s)
     if on == "cpu" and source.spec.vec_size > 1:
         yield run(source, x, schedule=orders[0], timeout_s=timeout_s, offsets=OFFSETS)
+    walked = replace(source, spec=walking(source.spec))
+    if walked != source:
+        yield run(walked, x, on, schedule=orders[-1], timeout_s=timeout_s)
 
 
 def _failed(row: CheckRow, failure: CheckFailed) -> CheckRow:
@@ -168,13 +174,27 @@ def _failed(row: CheckRow, failure: CheckFailed) -> CheckRow:
     )
 
 
+def walking(spec: Spec) -> Spec:
+    """Return the spec with so few blocks that they go on to further rows of a small matrix.
+
+    A spec that does not leave the number of blocks open stays what it is.
+    """
+    is_open = spec.row_loop.repeats and spec.grid_blocks is None
+    return spec.replace(grid_blocks=WALKING_BLOCKS) if is_open else spec
+
+
+def walked_rows(spec: Spec) -> int:
+    """Return the rows that the blocks of `walking` have at a time; 0 if blocks do not go on."""
+    return (walking(spec).grid_blocks or 0) * spec.rows_per_block
+
+
 def observed_rows(spec: Spec) -> int:
     """Return the rows that an observed run needs: two blocks, and a third one that is not full.
 
     Blocks that walk rows must get a second row too. (What threads do to memory hardly depends on
     the values, so not every input needs its rows.)
     """
-    return max(2 * spec.rows_per_block, spec.grid_blocks or 0) + 1
+    return max(2 * spec.rows_per_block, walked_rows(spec)) + 1
 
 
 def _judged(row: CheckRow, y: Matrix, x: Matrix, spec: Spec, head: str = "") -> CheckRow:
@@ -213,7 +233,7 @@ def boundary_shapes(spec: Spec) -> list[Shape]:
     rows = ROWS_PER_INPUT * len(ALL_INPUTS)
     shapes = [(rows, cols) for cols in boundary_cols(spec)]
     per_block = spec.rows_per_block
-    walked = spec.grid_blocks or per_block
+    walked = walked_rows(spec) or per_block
     shapes += [(1025, 257), (1, 33), (per_block + 1, 33), (2 * walked + 1, 5), (1, 1)]
     return [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
 
