@@ -65,12 +65,10 @@ def count(
 def _count(variant: str, x: Any, schedule: str) -> tuple[Counts, ...]:
     """Return the counts of each of a variant's launches."""
     from kgen.cli.targets import find_target
-    from kgen.execute import observe
-    from kgen.sources.source import Source
+    from kgen.execute import observe, require_kernel
 
     target = find_target(variant)
-    if (target.spec if isinstance(target, Source) else target).is_host:
-        raise UsageError(f"{variant} runs on the host, which has no warps; count a kernel")
+    require_kernel(target, "it has no warps to count, so name a version other than cpu")
     return observe(target, x, schedule=schedule).counts
 
 

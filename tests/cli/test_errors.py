@@ -72,7 +72,19 @@ USAGE_ERRORS = {
     "check v5 --rows 3": "a shape needs both --rows and --cols",
     "check v5 --rows 3 --cols 3 --input unifrom": "no input is called 'unifrom'; did you mean 'uniform'?",
     "check v5 --rows 3 --cols 3 --schedule fifo": "schedule='fifo' is unknown: choose one of",
-    "check cpu --on gpu": "host versions do not run on a GPU",
+    "check cpu --on gpu": "host versions do not run on a GPU; check them with --on cpu",
+    "run cpu --on gpu": "cpu is plain C++ for the host, not a kernel: run it on the CPU, with --on cpu",
+    "run k1:row_map=host --on gpu": "is plain C++ for the host, not a kernel: run it on the CPU, ",
+    "run cpu.cpp --on gpu": "cpu.cpp is plain C++ for the host, not a kernel: run it on the CPU, ",
+    "bench cpu --on gpu": "cpu: plain C++ for the host, no kernel; name a kernel to time beside it, or",
+    "bench cpu.cpp cpu": "cpu.cpp, cpu: plain C++ for the host, no kernel; name a kernel to time",
+    "sass cpu": "softmax_cpu.cpp is plain C++ for the host, of which nvcc makes no cubin: compile it",
+    "sass cpu.cpp": "cpu.cpp is plain C++ for the host, of which nvcc makes no cubin: compile it",
+    "count cpu": "cpu is plain C++ for the host, not a kernel: it has no warps to count, so name",
+    "count v5 cpu.cpp": "cpu.cpp is plain C++ for the host, not a kernel: it has no warps to count",
+    "profile cpu": "cpu is plain C++ for the host, not a kernel: it has no warps to profile, so name",
+    "profile v5 cpu --on cpu": "cpu is plain C++ for the host, not a kernel: it has no warps to",
+    "export cpu.cpp": "is plain C++ for the host and has no kernel for PyCUDA to launch; write it with",
     "run absent.cu": "absent.cu cannot be read: No such file or directory",
     "check folder.cu": "folder.cu cannot be read: Is a directory",
     "diff v5 latin.cu": "latin.cu cannot be read: it is not UTF-8 text",
@@ -123,6 +135,7 @@ def files(tmp_path: Path) -> None:
         "bare.cu": b"int x;\n",
         "v5.cu": kgen.render("v5").text.encode(),
         "narrow.cu": kgen.render("v5").text.replace("BLOCK = 256", "BLOCK = 128").encode(),
+        "cpu.cpp": kgen.render("cpu").text.encode(),
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
