@@ -128,19 +128,34 @@ def run_last_rows(
 
 
 def observe(
-    target: Target, x: NDArray[np.float32], schedule: str = "in_order", seed: int = 0
+    target: Target,
+    x: NDArray[np.float32],
+    schedule: str = "in_order",
+    seed: int = 0,
+    timeout_s: float = 120.0,
+    offsets: tuple[int, int] = (0, 0),
 ) -> Observation:
     """Return what the kernel does with `x` on the CPU: every access, counted and checked.
 
-    `x` is as for `run`, and so are the errors; the observation's `y` has rows x cols. Raises
-    MissingTool when the compiler is not GCC.
+    `x`, `offsets` and the errors are as for `run`; the observation's `y` has rows x cols. A fault
+    that ends the run after something was found is an ObservedFault. Raises MissingTool when the
+    compiler is not GCC.
     """
     from kgen import cpu
 
     matrix = as_matrix(x)
     source = source_for(target, *matrix.shape)
     launches = plan(source, *matrix.shape)
-    return cpu.observe(source, launches, matrix, schedule=schedule, seed=seed)
+    return cpu.observe(
+        source,
+        launches,
+        matrix,
+        schedule=schedule,
+        seed=seed,
+        timeout_s=timeout_s,
+        x_offset=offsets[0],
+        y_offset=offsets[1],
+    )
 
 
 def as_matrix(x: NDArray[np.float32]) -> NDArray[np.float32]:

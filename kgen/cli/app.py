@@ -29,8 +29,8 @@ app = typer.Typer(
     name="kgen",
     help="Generates, proves and measures CUDA softmax kernels. A VARIANT is a version with axes "
     "set: v7:items=4,threads=512. kgen COMMAND -h has examples. Exit codes: 0 fine, 1 a check "
-    "failed, 2 wrong usage, 3 something is missing on this machine, 130 a sweep was ended by "
-    "Ctrl-C.",
+    "failed, 2 wrong usage, 3 this machine lacks something (a tool, memory, space), 130 ended by "
+    "Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,7 +64,7 @@ for _name, _command in _COMMANDS.items():
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from kgen import __version__
+        from kgen.version import __version__
 
         print(f"kgen {__version__}")
         raise typer.Exit

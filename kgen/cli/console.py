@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -90,18 +91,24 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table; a column whose name ends in `>` is set flush right."""
+    """Print a table; a column whose name ends in `>` is set flush right.
+
+    A column that has nothing in any of the rows is left out.
+    """
     from rich.table import Table
     from rich.text import Text
 
     if title:
         print_text(title, "italic")
+    cells = list(rows)
+    filled = [any(row[i] not in ("", None) for row in cells) for i in range(len(columns))]
     table = Table(box=None, header_style="bold", show_header=any(columns))
-    for column in columns:
+    for column in itertools.compress(columns, filled if cells else [True] * len(columns)):
         right = column.endswith(">")
         table.add_column(column.rstrip(">"), justify="right" if right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text.from_ansi(str(cell)) if cell is not None else "" for cell in row))
+    for row in cells:
+        shown = ("" if cell is None else cell for cell in itertools.compress(row, filled))
+        table.add_row(*(Text.from_ansi(str(cell)) for cell in shown))
     console().print(table)
 
 

@@ -23,7 +23,7 @@ from kgen.cli.console import (
 from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
 
 if TYPE_CHECKING:
-    from kgen.sources.build import KernelReport
+    from kgen.outputs.build import KernelReport
     from kgen.sources.source import Source
     from kgen.toolchain import CompileOptions
 
@@ -82,7 +82,7 @@ def build(
 
 
 def _check_drift(folder: Path) -> None:
-    from kgen.sources.build import drifted
+    from kgen.outputs.build import drifted
 
     changed = drifted(folder)
     if changed:
@@ -96,7 +96,7 @@ def _check_drift(folder: Path) -> None:
 def _write_one(variant: str, cols: int | None, out: Path, force: bool) -> tuple[Source, Path]:
     """Return a variant's source and where it was written; an edited file stays where it is."""
     from kgen.cli.targets import find_target
-    from kgen.sources.build import write
+    from kgen.outputs.build import write
     from kgen.sources.render import render
     from kgen.specs.rules import require_valid
     from kgen.specs.spec import Spec
@@ -111,7 +111,7 @@ def _write_one(variant: str, cols: int | None, out: Path, force: bool) -> tuple[
 
 
 def _write_all(out: Path, force: bool) -> tuple[list[Source], list[Path]]:
-    from kgen.sources.build import named_sources, write_all
+    from kgen.outputs.build import named_sources, write_all
 
     return list(named_sources().values()), write_all(out, force)
 
@@ -156,7 +156,7 @@ def _compile(
     sources: list[Source], archs: list[str], options: CompileOptions, cols: int
 ) -> Reports:
     """Return every kernel's reports by architecture. Raises CompileFailed with nvcc's words."""
-    from kgen.sources.build import report
+    from kgen.outputs.build import report
     from kgen.toolchain import compile_many
 
     devices = [source for source in sources if not source.spec.is_host]
@@ -259,7 +259,7 @@ def export(
     """Write a source and a PyCUDA script that compiles, verifies and times it without kgen."""
     from kgen.cli.targets import find_target
     from kgen.execute import source_for
-    from kgen.sources.export import export as export_source
+    from kgen.outputs.export import export as export_source
     from kgen.sources.render import render
     from kgen.sources.source import Source
 

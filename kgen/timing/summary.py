@@ -16,6 +16,7 @@ from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
 from kgen.timing.statistics import drift, paired_ratio, summarize, ties
 from kgen.toolchain import Binary
+from kgen.toolchain.added_flags import added_flags
 
 # The GPU waits for the host when issuing a call takes all of the call's time, or nearly.
 HOST_BOUND_SHARE = 0.9
@@ -43,7 +44,11 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
         protocol_name=protocol.name,
         protocol=protocol.as_json(),
         l2=str(protocol.l2) if is_timed else "",
-        flags=" ".join(protocol.options.flags()) if candidate.is_kernel and is_timed else "",
+        flags=(
+            " ".join((*protocol.options.flags(), *added_flags()))
+            if candidate.is_kernel and is_timed
+            else ""
+        ),
     )
     if candidate.source:
         row = replace(row, source_hash=hashlib.sha256(candidate.source.text.encode()).hexdigest())

@@ -27,6 +27,7 @@ from kgen.cachedir import cache_dir, writing_cache
 from kgen.errors import CompileFailed, Hindered
 from kgen.files import replace_file
 from kgen.processes import thread_pool
+from kgen.toolchain.added_flags import added_flags
 from kgen.toolchain.binary import Binary
 from kgen.toolchain.cache import digest, digest_of_files
 from kgen.toolchain.machine_code import stands_alone
@@ -44,7 +45,6 @@ _DEFAULT_OPTIONS = CompileOptions()
 _INCLUDE = re.compile(r"^#include <[\w./]+>\n", re.MULTILINE)
 # Any other directive could reach into the sources that follow in the unit.
 _OTHER_DIRECTIVE = re.compile(r"^[ \t]*#(?!include <[\w./]+>$|pragma unroll\b)", re.MULTILINE)
-_FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 Result = Binary | CompileFailed | Hindered
 
@@ -98,7 +98,7 @@ def _unit_of(job: Job) -> tuple[str, ...]:
     may_share = not (
         job.source.path
         or "-lineinfo" in job.command
-        or any(map(os.environ.get, _FLAG_VARIABLES))
+        or added_flags()
         or _OTHER_DIRECTIVE.search(text)
     )
     return (*job.command, *_INCLUDE.findall(text)) if may_share else (job.entry.key,)
@@ -128,7 +128,7 @@ def _compile_together(batch: list[Job]) -> list[Binary]:
         file = Path(scratch, "unit.cu")
         file.write_text(_unit([job.source for job in batch]), encoding="utf-8")
         limit_s = _UNIT_LIMIT_S + _SOURCE_LIMIT_S * len(batch)
-        product = run_nvcc(batch[0].command, file, "unit.cu", limit_s)
+        product = run_nvcc(batch[0], file, "unit.cu", limit_s)
     if (log := warnings_of(product.output)) or not stands_alone(product.image):
         raise CompileFailed(log)
     resources = parse_resources(product.output)

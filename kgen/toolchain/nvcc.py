@@ -16,23 +16,18 @@ from kgen.files import absolute_program, replace_file
 from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
 from kgen.processes import run
+from kgen.toolchain.added_flags import VARIABLES, require_no_contradiction
 from kgen.toolchain.binary import Binary, KernelResources
 from kgen.toolchain.cache import Entry, digest, digest_of_headers
 from kgen.toolchain.find import Tool, ask, find_nvcc
 from kgen.toolchain.headers import NEIGHBOURS, headers_of, link_neighbours, with_users_names
-from kgen.toolchain.machine_code import is_whole
+from kgen.toolchain.machine_code import arch_of, is_whole
 from kgen.toolchain.options import CompileOptions
 from kgen.toolchain.ptxas import parse_resources, warnings_of
 from kgen.toolchain.source import Compilable
 
 # Variables that change what nvcc and the host compiler under it do with the same command line.
-_ENVIRONMENT = (
-    "NVCC_PREPEND_FLAGS",
-    "NVCC_APPEND_FLAGS",
-    "NVCC_CCBIN",
-    "CPATH",
-    "CPLUS_INCLUDE_PATH",
-)
+_ENVIRONMENT = (*VARIABLES, "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH")
 _DEFAULT_OPTIONS = CompileOptions()
 
 
@@ -83,6 +78,7 @@ def prepare(source: Compilable, arch: str, options: CompileOptions) -> Job:
     nvcc = find_nvcc()
     _check_arch(arch, nvcc)
     flags = _flags(source, arch, options)
+    require_no_contradiction(flags)
     return Job(source, arch, (str(nvcc.path), *flags), _entry(source, flags, nvcc))
 
 
@@ -99,7 +95,7 @@ def compile_alone(job: Job) -> Binary:
     with writing_cache(entry.folder):
         replace_file(file, source.text)
         link_neighbours(source, entry.folder)
-    product = run_nvcc(job.command, file, _shown_name(source), _TIME_LIMIT_S)
+    product = run_nvcc(job, file, _shown_name(source), _TIME_LIMIT_S)
     kernels = kernels_of(source, parse_resources(product.output))
     log = warnings_of(product.output)
     binary = Binary(entry.cubin, product.image, job.arch, kernels, log)
@@ -130,6 +126,11 @@ def _check_arch(arch: str, nvcc: Tool) -> None:
         raise UsageError(
             f"nvcc {nvcc.version} does not compile for {arch!r}; choose one of {', '.join(known)}"
         )
+    if source.requires in known and known.index(arch) < known.index(source.requires):
+        raise UsageError(
+            f"{_shown_name(source)} uses what {arch} lacks; "
+            f"compile it for {source.requires} or newer"
+        )
 
 
 def _flags(source: Compilable, arch: str, options: CompileOptions) -> list[str]:
@@ -157,20 +158,21 @@ def _environment() -> dict[str, str]:
     return environment
 
 
-def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) -> Product:
-    """Compile a file with nvcc for at most `limit_s` seconds; messages call it by `name`.
+def run_nvcc(job: Job, file: Path, name: str, limit_s: float) -> Product:
+    """Compile a file as for `job` for at most `limit_s` seconds; messages call it by `name`.
 
-    Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler,
-    Hindered when there is too little memory or space.
+    Raises CompileFailed when that yields no cubin, UsageError for one of another architecture,
+    MissingTool when there is no C++ compiler, Hindered when there is too little memory or space.
     """
     with (
         writing_cache(file.parent),
         tempfile.TemporaryDirectory(dir=file.parent, prefix=".nvcc.") as scratch,
     ):
-        code, output = _run(command, file, Path(scratch), name, limit_s)
+        code, output = _run(job.command, file, Path(scratch), name, limit_s)
         output = with_users_names(output, file, name)
         _check_ending(code, output, name)
         image = _read_product(Path(scratch, "cubin"), name, output)
+        _check_arch(image, job.arch, name)
         rule = Path(scratch, "depends").read_text(encoding="utf-8", errors="surrogateescape")
     headers = headers_of(rule, file)
     return Product(image, output, headers, digest_of_headers(headers))
@@ -220,6 +222,14 @@ def _read_product(cubin: Path, name: str, output: str) -> bytes:
     if not is_whole(image):
         raise Hindered(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
     return image
+
+
+def _check_arch(image: bytes, asked: str, name: str) -> None:
+    if (found := arch_of(image)) not in (asked, None):
+        raise UsageError(
+            f"nvcc compiled {name} for {found}, though {asked} was asked for: look for what adds "
+            "flags to it, such as a script around it or its nvcc.profile"
+        )
 
 
 def kernels_of(

@@ -14,7 +14,7 @@ import pytest
 
 from kgen.errors import CompileFailed, MissingTool, UsageError
 from kgen.sources.source import Source
-from kgen.toolchain import Binary, CompileOptions, compile_cubin, compile_many
+from kgen.toolchain import Binary, CompileOptions, compile_cubin, compile_many, find_nvcc
 from kgen.toolchain.headers import headers_of, with_users_names
 
 MakeSource = Callable[..., Source]
@@ -217,6 +217,21 @@ def test_flags_that_keep_nvcc_from_compiling(
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "--dryrun")
     with pytest.raises(CompileFailed, match=r"wrote no cubin for kernel\.cu.*NVCC_APPEND_FLAGS"):
         compile_cubin(make_source(EMPTY, "k"), "sm_90")
+
+
+def test_an_nvcc_that_compiles_for_something_else(
+    nvcc: None,
+    make_source: MakeSource,
+    make_program: Callable[[str, str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = f'#!/bin/sh\nexec {find_nvcc().path} $(echo "$@" | sed s/sm_90/sm_80/)\n'
+    monkeypatch.setenv("KGEN_NVCC", str(make_program("tools/nvcc", script)))
+    sources = [make_source(EMPTY, "k"), make_source(EMPTY.replace("k()", "l()"), "l")]
+    with pytest.raises(UsageError, match=r"kernel\.cu for sm_80, though sm_90 was asked for"):
+        compile_cubin(sources[0], "sm_90")
+    with pytest.raises(UsageError, match="for sm_80, though sm_90 was asked for"):
+        compile_many(sources, "sm_90")
 
 
 def test_many_keep_their_order_and_failures_apart(nvcc: None, make_source: MakeSource) -> None:
