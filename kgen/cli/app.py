@@ -28,7 +28,7 @@ from kgen.cli.examples import epilog
 app = typer.Typer(
     name="kgen",
     help="Generates, proves and measures CUDA softmax kernels. A VARIANT is a version with axes "
-    "set: v7:items=4,threads=512. kgen COMMAND --help has examples. "
+    "set: v7:items=4,threads=512. kgen COMMAND -h has examples. "
     "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 this machine lacks something (a tool, "
     "memory, space), 130 ended by Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,

@@ -63,6 +63,7 @@ def bench(
     limit = _percentage(fail_if_slower)
     how = find_protocol(protocol, l2, budget_s=seconds, seed=seed, input_name=dist)
     candidates = _candidates(variants, rows, cols, peers, peer_dir)
+    _require_kernels(candidates, on)
     if limit is not None and baseline is None:
         raise UsageError("--fail-if-slower needs --baseline VARIANT to compare with")
     if limit is not None and on == "cpu":
@@ -100,10 +101,23 @@ def _candidates(
     return list(unique.values())
 
 
+def _require_kernels(candidates: Sequence[Candidate], on: str) -> None:
+    """Raise UsageError when a GPU is asked for by versions for the host alone."""
+    from kgen.store.measurement import Kind
+
+    ours = [candidate for candidate in candidates if candidate.kind is not Kind.COPY]
+    if on == "gpu" and all(candidate.is_host for candidate in ours):
+        names = ", ".join(candidate.name for candidate in ours)
+        raise UsageError(
+            f"{names}: plain C++ for the host, no kernel; name a kernel to time beside it, or "
+            "verify it alone with --on cpu"
+        )
+
+
 def _baseline(baseline: str | None, candidates: Sequence[Candidate]) -> str | None:
     """Return the candidate's name for what the user calls it."""
     from kgen.cli.targets import find_target
-    from kgen.evidence.check import name_of
+    from kgen.execute import name_of
 
     names = [candidate.name for candidate in candidates]
     if baseline is None or baseline in names:

@@ -17,6 +17,7 @@ from kgen.cli.console import (
     print_text,
     with_options,
 )
+from kgen.errors import UsageError
 from kgen.specs.spec import AXES, ROW_MAP, Spec, format_value, short_name
 
 if TYPE_CHECKING:
@@ -152,8 +153,10 @@ def explain_variant(
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
-    rows: Annotated[int, typer.Option(help="Rows of the matrix, to explain a shape.")] = 0,
-    cols: Annotated[int, typer.Option(help="Elements of a row, to explain a shape.")] = 0,
+    rows: Annotated[
+        int | None, typer.Option(help="Rows of the matrix, to explain a shape: 1.")
+    ] = None,
+    cols: Annotated[int | None, typer.Option(help="Elements of a row, to explain a shape.")] = None,
     json: Json = False,
 ) -> None:
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
@@ -166,12 +169,13 @@ def explain_variant(
     from kgen.specs.variants import parse, spelling
     from kgen.text import names_a_file
 
+    shape = _shape(rows, cols)
     text = with_options(variant, items, vec, threads)
     templates = overlay()
     is_file = names_a_file(text)
     spec = read_source(Path(text), templates).spec if is_file else parse(text, templates)
     found = explain(spec)
-    on_shape = [] if found.problems else problems_for(spec, rows or 1, cols) if cols else []
+    on_shape = problems_for(spec, *shape) if shape and not found.problems else []
     reasons = [problem.message for problem in (*found.problems, *on_shape)]
     if json:
         print_json(
@@ -191,6 +195,14 @@ def explain_variant(
     else:
         print(f"{spelling(spec)} is valid.")
     raise typer.Exit(1 if reasons else 0)
+
+
+def _shape(rows: int | None, cols: int | None) -> tuple[int, int] | None:
+    if cols is not None:
+        return (1 if rows is None else rows), cols
+    if rows is not None:
+        raise UsageError(f"--rows {rows} alone is no shape; give --cols too")
+    return None
 
 
 def diff(

@@ -54,9 +54,8 @@ def run(
 ) -> None:
     """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
     from kgen.cli.targets import find_target
-    from kgen.evidence.check import name_of
     from kgen.evidence.reference import judge
-    from kgen.execute import as_matrix, source_for
+    from kgen.execute import as_matrix, name_of, source_for
     from kgen.execute import run as run_target
     from kgen.launch import serial_additions
 

@@ -24,12 +24,11 @@ from kgen.evidence.far_rows import far_rows, far_shape
 from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.memory import require_memory
 from kgen.evidence.reference import judge
-from kgen.execute import Target, run, run_last_rows, source_for
+from kgen.execute import Target, name_of, run, run_last_rows, source_for
 from kgen.launch import serial_additions
 from kgen.sources.source import Source
 from kgen.specs.rules import problems_for
 from kgen.specs.spec import Spec
-from kgen.specs.variants import spelling
 
 ROWS_PER_INPUT = 3
 # In order, and one warp as far as it goes: what one order of threads hides the other shows.
@@ -69,13 +68,6 @@ class CheckRow:
     def found_by(self) -> str:
         """The kind of the first failure; empty when nothing failed."""
         return self.failures[0].kind if self.failures else ""
-
-
-def name_of(target: Target) -> str:
-    """Return what a user calls the target: the variant, or the path of an edited file."""
-    if isinstance(target, Source):
-        return str(target.path or target.filename)
-    return spelling(target)
 
 
 def check(

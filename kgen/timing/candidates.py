@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgen.errors import CompileFailed, Hindered, UsageError
-from kgen.evidence.check import name_of
 from kgen.evidence.reference import SOFTMAX
-from kgen.execute import Target, source_for
+from kgen.execute import Target, name_of, source_for
 from kgen.launch import Launch, LaunchPlan, plan, serial_additions
 from kgen.limits import WARP_SIZE
 from kgen.sources.source import Source

@@ -70,6 +70,11 @@ def compile_cubin(
 
 def prepare(source: Compilable, arch: str, options: CompileOptions) -> Job:
     """Check a request and return what to do for it. Raises UsageError and MissingTool."""
+    if source.is_host:
+        raise UsageError(
+            f"{_shown_name(source)} is plain C++ for the host, of which nvcc makes no cubin: "
+            "compile it with a C++ compiler, or name a version other than cpu"
+        )
     nvcc = find_nvcc()
     _check_request(source, arch, nvcc)
     flags = _flags(source, arch, options)
@@ -117,8 +122,6 @@ def _supported_archs(nvcc: Path) -> tuple[str, ...]:
 
 
 def _check_request(source: Compilable, arch: str, nvcc: Tool) -> None:
-    if source.is_host:
-        raise UsageError(f"{_shown_name(source)} is for the host; there is no cubin of it")
     if arch not in (known := supported_archs(nvcc)):
         raise UsageError(
             f"nvcc {nvcc.version} does not compile for {arch!r}; choose one of {', '.join(known)}"
