@@ -43,7 +43,9 @@ def sweep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done.")
     ] = False,
-    no_prune: Annotated[bool, typer.Option("--no-prune", help="Time what spills, too.")] = False,
+    no_prune: Annotated[
+        bool, typer.Option("--no-prune", help="Time what spills much, too.")
+    ] = False,
     search: Annotated[str, typer.Option(help="halving, full or model.")] = "halving",
     trials: Annotated[int, typer.Option(min=1, help="Candidates that `model` may try.")] = 100,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",

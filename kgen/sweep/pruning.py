@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kgen.launch import Launch, LaunchPlan
+from kgen.specs.choice import FLOAT32
 from kgen.store.measurement import Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
@@ -14,14 +15,22 @@ from kgen.toolchain import Binary, machine_code_digest
 from kgen.toolchain.binary import KernelResources
 from kgen.toolchain.occupancy import occupancy, sm_limits
 
+# What a kernel spills is pruned for what it costs, and not for being there: compilers spill a word
+# or two with registers to spare. So local memory may take this share of the bytes that a thread
+# moves of the matrix, read once and written once. It stays in the L1 cache, which has about four
+# times the bandwidth of DRAM, so that a quarter of the bytes is about a sixteenth of the time.
+SPILLED_SHARE = 0.25
+# As much as a thread with one element or two spends on starting and on the reduction.
+LEAST_BYTES = 64
+
 
 def prune(
     candidates: Sequence[Candidate], protocol: Protocol, provenance: Provenance
 ) -> tuple[list[Candidate], list[Measurement]]:
     """Return the candidates of a shape that are worth a time, and the rows of the others.
 
-    What spills, cannot run, or is the machine code of an earlier candidate is left out; what did
-    not compile, or was not compiled, stays.
+    What spills much, cannot run, or is the machine code of an earlier candidate is left out; what
+    did not compile, or was not compiled, stays.
     """
     worth: list[Candidate] = []
     pruned: list[Measurement] = []
@@ -55,25 +64,36 @@ def _identity(binary: Binary, plan: LaunchPlan) -> tuple[object, ...]:
 def static_problems(binary: Binary, plan: LaunchPlan) -> list[str]:
     """Return the reasons not to time a binary with a plan, one clause each; empty if there is none.
 
-    They are: registers spilled or an array kept in local memory, where every access of it goes
-    to the memory that softmax is waiting for anyway; and launches that no multiprocessor of the
-    binary's architecture can hold a block of. Raises UsageError for an architecture whose limits
-    are not known.
+    They are: more than SPILLED_SHARE of a thread's bytes in local memory, as registers spilled or
+    an array kept there; and launches that no multiprocessor of the binary's architecture can hold
+    a block of. Raises UsageError for an architecture whose limits are not known.
     """
     resources = {kernel.kernel: kernel for kernel in binary.kernels}
     return [
         f"{launch.kernel} {problem}"
         for launch in plan.launches
         for kernel in [resources[launch.kernel]]
-        for problem in (*_local_memory(kernel), *_unlaunchable(kernel, launch, binary.arch))
+        for problem in (
+            *_local_memory(kernel, _thread_bytes(plan, launch)),
+            *_unlaunchable(kernel, launch, binary.arch),
+        )
     ]
 
 
-def _local_memory(kernel: KernelResources) -> Iterator[str]:
-    if spilled := max(kernel.spill_store_bytes, kernel.spill_load_bytes):
-        yield f"spills {spilled} bytes a thread"
-    elif kernel.stack_bytes:
-        yield f"keeps {kernel.stack_bytes} bytes a thread in local memory"
+def _thread_bytes(plan: LaunchPlan, launch: Launch) -> int:
+    """Return what a thread moves at least: its part of the matrix, in and out."""
+    threads = launch.grid * launch.block
+    return max(LEAST_BYTES, 2 * FLOAT32.bytes * plan.rows * plan.cols // threads)
+
+
+def _local_memory(kernel: KernelResources, moved: int) -> Iterator[str]:
+    """Yield what is against a kernel whose threads move so many bytes of the matrix."""
+    spilled = kernel.spill_store_bytes + kernel.spill_load_bytes
+    kept = 2 * kernel.stack_bytes  # written and read once
+    if max(spilled, kept) <= SPILLED_SHARE * moved:
+        return
+    what = f"spills {spilled}" if spilled else f"keeps {kernel.stack_bytes}"
+    yield f"{what} bytes a thread in local memory and moves {moved} bytes of the matrix"
 
 
 def _unlaunchable(kernel: KernelResources, launch: Launch, arch: str) -> Iterator[str]:

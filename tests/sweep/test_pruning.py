@@ -37,11 +37,20 @@ def test_nothing_is_said_against_an_ordinary_kernel() -> None:
     assert static_problems(binary(), LaunchPlan(0, 0, ())) == []
 
 
-def test_spills_count_once_and_local_arrays_as_such() -> None:
-    spilling = binary(stack_bytes=24, spill_store_bytes=16, spill_load_bytes=20)
-    assert static_problems(spilling, plan()) == ["k spills 20 bytes a thread"]
-    local = binary(stack_bytes=16)
-    assert static_problems(local, plan()) == ["k keeps 16 bytes a thread in local memory"]
+def test_local_memory_is_judged_by_what_a_thread_moves_anyway() -> None:
+    """Four blocks of 256 threads move 8 bytes an element; a quarter of that may be local memory."""
+    spilling = binary(stack_bytes=8, spill_store_bytes=4, spill_load_bytes=13)
+    wide = dataclasses.replace(plan(), cols=4096)  # 16 elements a thread
+    assert static_problems(spilling, wide) == []
+    words = "bytes a thread in local memory and moves"
+    # A thread with 8 elements moves 64 bytes, and one with fewer is charged as much.
+    for cols in (2048, 1):
+        narrow = dataclasses.replace(plan(), cols=cols)
+        assert static_problems(spilling, narrow) == [f"k spills 17 {words} 64 bytes of the matrix"]
+        assert static_problems(binary(stack_bytes=8, spill_load_bytes=16), narrow) == []
+    array = binary(stack_bytes=72)  # written and read once
+    assert static_problems(array, wide) == [f"k keeps 72 {words} 128 bytes of the matrix"]
+    assert static_problems(binary(stack_bytes=16), wide) == []
 
 
 @pytest.mark.parametrize(
@@ -66,7 +75,7 @@ def test_registers_of_a_block() -> None:
 
 def test_all_kernels_of_the_plan_and_all_reasons() -> None:
     names = ("a", "b")
-    bad = binary(kernels=names, registers=255, stack_bytes=8, static_shared_bytes=300_000)
+    bad = binary(kernels=names, registers=255, stack_bytes=80, static_shared_bytes=300_000)
     found = static_problems(bad, plan(block=512, kernels=names))
     assert [problem.split()[:2] for problem in found] == [
         [name, verb] for name in names for verb in ("keeps", "takes", "takes")
@@ -109,7 +118,7 @@ def test_what_needs_no_time_is_left_out_with_its_reason(monkeypatch: pytest.Monk
         candidate("first", code="a"),
         candidate("twin", code="a"),
         candidate("launched otherwise", code="a", block=128),
-        candidate("spills", spill_load_bytes=8),
+        candidate("spills", spill_load_bytes=80),
         candidate("other"),
         dataclasses.replace(candidate("rejected"), binary=CompileFailed("no")),
         dataclasses.replace(candidate("not compiled"), binary=None),
@@ -119,5 +128,8 @@ def test_what_needs_no_time_is_left_out_with_its_reason(monkeypatch: pytest.Monk
     assert [one.name for one in worth] == names
     assert {row.variant: (str(row.outcome), row.reason) for row in pruned} == {
         "twin": ("pruned", "the same machine code and launch as first"),
-        "spills": ("pruned", "k spills 8 bytes a thread"),
+        "spills": (
+            "pruned",
+            "k spills 80 bytes a thread in local memory and moves 64 bytes of the matrix",
+        ),
     }
