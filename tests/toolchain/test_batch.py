@@ -63,7 +63,7 @@ KILLED = """
 import os, signal, sys
 import kgen
 from kgen.toolchain import batch, compile_many
-from kgen.toolchain.cache import Entry
+from kgen.cache import Entry
 
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
