@@ -133,7 +133,7 @@ def measure_list() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as bytecode:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        command = [sys.executable, "-m", "kgen", "list"]
+        command = [sys.executable, "-P", "-m", "kgen", "list"]
         start = functools.partial(
             subprocess.run, command, env=environment, stdout=subprocess.DEVNULL, check=True
         )

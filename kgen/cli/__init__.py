@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
+from signal import SIGINT
 from typing import NoReturn
 
-# As shells count an end by a signal, Ctrl-C's among them.
-ENDED_BY = 128
-INTERRUPTED = ENDED_BY + signal.SIGINT
+from kgen.cli.signals import ENDED_BY, ending_by_signals
+
+INTERRUPTED = ENDED_BY + SIGINT
 
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and an exit code."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # who calls with nohup ignores one
-            signal.signal(number, _end_by)
     try:
         _main()
     except KeyboardInterrupt:  # outside of the commands, where Typer does the same
@@ -32,7 +29,8 @@ def _main() -> None:
     _open_streams()
     try:
         try:
-            app()
+            with ending_by_signals():
+                app()
         finally:
             sys.stdout.flush()  # while a failure to write can still be told
     except KgenError as error:
@@ -60,12 +58,6 @@ def _open_streams() -> None:
             setattr(sys, name, io.StringIO())
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _end_by(number: int, frame: object) -> NoReturn:
-    """End as by an exception, which cleans up; the same signal again ends at once."""
-    signal.signal(number, signal.SIG_DFL)
-    sys.exit(ENDED_BY + number)
 
 
 def _fail(error: Exception | str, exit_code: int) -> NoReturn:

@@ -25,8 +25,8 @@ from kgen.cli import (
 app = typer.Typer(
     name="kgen",
     help="Generates, proves and measures CUDA softmax kernels. A VARIANT is a version with axes "
-    "set: v7:items=4,threads=512. Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 something "
-    "is missing on this machine, 130 a sweep was ended by Ctrl-C.",
+    "set: v7:items=4,threads=512. Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 this "
+    "machine lacks something (a tool, memory, space), 130 ended by Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

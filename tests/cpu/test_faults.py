@@ -225,12 +225,28 @@ def test_rows_without_memory(make_source: MakeSource, index: str, words: str) ->
     assert str(caught.value).startswith(place + words)
 
 
-def test_lack_of_memory_is_no_kernels_fault(tmp_path: Path) -> None:
-    executable = tmp_path / "lacking"
-    executable.write_text("#!/bin/sh\necho '3 MB of memory for x are not to be had' >&2\nexit 5\n")
-    executable.chmod(0o755)
-    with pytest.raises(Hindered, match="3 MB of memory for x are not to be had: free"):
-        execute(executable, "", 0, 10.0)
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo '3 MB for x are not to be had' >&2; exit 5", "3 MB for x are not to be had: free"),
+        ("kill -KILL $$", r"program could not finish \(SIGKILL\): free memory"),
+        ("kill -XFSZ $$", r"program could not finish \(SIGXFSZ\)"),
+        ("exit 6", r"program could not finish \(SIGTERM\)"),
+        (
+            "echo 'program: error while loading shared libraries: libm.so.6: failed to map' >&2;"
+            "exit 127",
+            "program could not finish .*failed to map",
+        ),
+    ],
+)
+def test_what_the_machine_lacks_is_no_kernels_fault(
+    script: str, words: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    with pytest.raises(Hindered, match=words):
+        execute(program, "", 0, 10.0)
 
 
 def test_stack_overflow(run_kernel: RunKernel) -> None:

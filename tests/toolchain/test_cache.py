@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kgen.errors import UsageError
+from kgen.errors import Hindered, UsageError
 from kgen.files import write_atomically
 from kgen.sources.source import Source
 from kgen.toolchain import CompileOptions, compile_cubin, find
@@ -180,7 +180,7 @@ def test_failed_writing_leaves_the_old_file_alone(
     path = tmp_path / "file"
     path.write_bytes(b"old")
     monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(UsageError, match="no space"):
+    with pytest.raises(Hindered, match="file cannot be written: no space: free space there"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
 
