@@ -9,6 +9,7 @@ import typer
 
 from kgen.cli import (
     bench,
+    build,
     explore,
     make,
     mutate,
@@ -36,7 +37,7 @@ app.command("list")(explore.list_versions)
 app.command("show")(explore.show)
 app.command("explain")(explore.explain_variant)
 app.command("diff")(explore.diff)
-app.command("build")(make.build)
+app.command("build")(build.build)
 app.command("sass")(make.sass)
 app.command("export")(make.export)
 app.command("run")(prove.run)
