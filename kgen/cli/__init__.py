@@ -62,7 +62,6 @@ def _open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-<<<<<<< HEAD
 def _forget_silly_widths() -> None:
     """Have a width of the terminal only if it is usable: what prints hangs or fails with others."""
     for name in ("COLUMNS", "LINES", "TERMINAL_WIDTH"):
@@ -70,14 +69,6 @@ def _forget_silly_widths() -> None:
             del os.environ[name]
 
 
-def _end_by(number: int, frame: object) -> NoReturn:
-    """End as by an exception, which cleans up; the same signal again ends at once."""
-    signal.signal(number, signal.SIG_DFL)
-    sys.exit(ENDED_BY + number)
-
-
-=======
->>>>>>> sweeps
 def _fail(error: Exception | str, exit_code: int) -> NoReturn:
     print(f"kgen: {error}", file=sys.stderr)
     sys.exit(exit_code)
