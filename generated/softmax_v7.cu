@@ -17,7 +17,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v7
-//           (kgen 0.1.0, templates c1bcc011)
+//           (kgen 0.1.0, templates 9d4c5074)
 
 #include <cfloat>
 #include <cmath>
@@ -132,11 +132,16 @@ __device__ __forceinline__ void load_row(float (&values)[SLOTS], const float* __
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
         const int v = threadIdx.x + i * THREADS_PER_BLOCK;
         float* slot = values + TAIL_SLOTS + i * VEC_SIZE;
-        Vec vec = {};
-        if (v < vecs) vec = load_vec(x, v, is_aligned);
 #pragma unroll
         for (int k = 0; k < VEC_SIZE; ++k) {
-            slot[k] = v < vecs ? vec.at[k] : -INFINITY;
+            slot[k] = -INFINITY;
+        }
+        if (v < vecs) {
+            const Vec vec = load_vec(x, v, is_aligned);
+#pragma unroll
+            for (int k = 0; k < VEC_SIZE; ++k) {
+                slot[k] = vec.at[k];
+            }
         }
     }
 }

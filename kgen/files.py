@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
+import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kgen.errors import UsageError
+from kgen.errors import Hindered, UsageError
+from kgen.hindered import hindrance
 
 
 def named_path(text: str) -> Path:
@@ -22,30 +26,82 @@ def named_path(text: str) -> Path:
         return Path(text)
 
 
+def absolute_program(word: str) -> str:
+    """Return a word of a command so that it means the same in any folder.
+
+    Compilers run in other folders than the user, who may name a file from where he is.
+    """
+    path = named_path(word)
+    return str(path.absolute()) if os.sep in word and path.exists() else word
+
+
 def write_atomically(path: Path, data: str | bytes) -> None:
     """Put `data` (text as UTF-8) at `path` in one step, making its folder when there is none.
 
-    Raises UsageError that names the path when it cannot be written.
+    A link stays, and its target is replaced. A device, a pipe and what kgen prints to
+    (/dev/stdout) are no files to replace: the data goes into them. Raises UsageError that names the
+    path when it cannot be written, Hindered for lack of space.
     """
+    content = data.encode("utf-8") if isinstance(data, str) else data
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, data)
+        if not _write_into_special(path, content):
+            target = Path(os.path.realpath(path))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(target, content)
     except OSError as error:
+        if lack := hindrance(error):
+            raise Hindered(f"{path} cannot be written: {lack}") from None
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def replace_file(path: Path, data: str | bytes) -> None:
-    """Do so in a folder that is there. Raises OSError."""
-    content = data.encode("utf-8") if isinstance(data, str) else data
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing.")
+def _write_into_special(path: Path, content: bytes) -> bool:
+    """Write into what is no file of its own and return True, or return False. Raises OSError."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    if (stream := _stream(found)) is not None:
+        sys.stdout.flush()
+        # Opened anew by its path, a file would be written from its start, and a socket not at all.
+        with os.fdopen(stream, "wb", closefd=False) as file:
             file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+    elif stat.S_ISREG(found.st_mode):
+        return False
+    else:
+        path.write_bytes(content)
+    return True
+
+
+def _stream(found: os.stat_result) -> int | None:
+    """Return the descriptor of the stream that this process prints to, if the path is one."""
+    for number in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(found, os.fstat(number)):
+                return number
+    return None
+
+
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Put `content` at `path`, in a folder that is there; a file keeps its owner and mode.
+
+    Raises OSError.
+    """
+    temporary = path.with_name(f".writing.{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+        with suppress(FileNotFoundError):
+            _take_after(temporary, path.stat())
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def _take_after(path: Path, old: os.stat_result) -> None:
+    with suppress(PermissionError):  # who is not root gives nothing away
+        os.chown(path, old.st_uid, old.st_gid)
+    path.chmod(stat.S_IMODE(old.st_mode))
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +16,16 @@ import pytest
 import kgen
 from kgen.errors import CompileFailed, UsageError
 from kgen.evidence.inputs import make
-from kgen.evidence.reference import softmax64
+from kgen.evidence.reference import judge, softmax64
 from kgen.specs.spec import Spec
 from kgen.specs.versions import VERSIONS
 from kgen.toolchain import CompileOptions
 
 REPOSITORY = Path(__file__).parents[1]
+
+
+class Metres(np.ndarray[Any, Any]):
+    """An array that means more than its numbers."""
 
 
 def test_all_that_is_offered_is_there() -> None:
@@ -107,6 +113,38 @@ def test_run_takes_any_strides_and_leaves_its_input_alone(cxx: None) -> None:
         expected = softmax64(view.reshape(-1, view.shape[-1])).reshape(view.shape)
         np.testing.assert_allclose(y, expected, rtol=2e-6)
     np.testing.assert_array_equal(whole, before)
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        (np.ma.masked_less(np.zeros((2, 3), np.float32), 1), r"MaskedArray; .*: numpy.ma.filled"),
+        (np.zeros((2, 3), np.float32).view(Metres), "a Metres; kernels take a plain NumPy array"),
+        ([[1.0, 2.0]], "a list; kernels take a plain NumPy array of float32"),
+        (np.float32(1), "a float32; kernels take a plain NumPy array of float32"),
+        *(
+            (np.zeros((2, 3), kind), "; kernels take float32, so convert it first")
+            for kind in ("?", "i4", "f8", ">f4", "c8", "O", "M8[s]", "m8[s]", "U1", "V4")
+        ),
+    ],
+    ids=repr,
+)
+def test_run_refuses_what_it_would_take_for_other_numbers(x: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        kgen.run("v5", x)
+
+
+def test_no_warning_of_a_signalling_nan(cxx: None) -> None:
+    """Which is invalid as soon as it is converted: also with warnings as errors, as here."""
+    x = make("uniform", 3, 40)
+    x.view(np.uint32)[1, 7] = 0x7FA00001
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = kgen.run("v5", x)
+        verdict = judge(y, x, 40)
+        signalling = judge(x, x, 40)
+    assert verdict.ok and np.isnan(y[1]).all() and not np.isnan(y[[0, 2]]).any()
+    assert not signalling.ok
 
 
 @pytest.mark.parametrize(

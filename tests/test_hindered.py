@@ -8,7 +8,7 @@ from signal import SIGKILL, SIGSEGV
 import pytest
 
 from kgen.cpu.compiler import Cxx, call_cxx
-from kgen.errors import CompileFailed, MissingTool
+from kgen.errors import CompileFailed, Hindered
 from kgen.hindered import require_unhindered
 from kgen.toolchain.nvcc import run_nvcc
 
@@ -26,13 +26,13 @@ from kgen.toolchain.nvcc import run_nvcc
 )
 def test_the_machines_fault_is_told_in_its_words(messages: str) -> None:
     line = messages.splitlines()[-1]
-    with pytest.raises(MissingTool) as raised:
+    with pytest.raises(Hindered) as raised:
         require_unhindered("nvcc", 1, messages)
     assert str(raised.value).startswith(f"nvcc could not finish ({line}): free memory")
 
 
 def test_a_killed_compiler_rejects_nothing() -> None:
-    with pytest.raises(MissingTool, match=r"g\+\+ could not finish \(SIGKILL\)"):
+    with pytest.raises(Hindered, match=r"g\+\+ could not finish \(SIGKILL\)"):
         require_unhindered("g++", -SIGKILL, "")
 
 
@@ -52,9 +52,9 @@ def test_a_sources_fault_is_its_own(code: int, messages: str) -> None:
 @pytest.mark.parametrize(
     ("script", "error", "words"),
     [
-        ("echo No space left on device; exit 1", MissingTool, "nvcc could not finish"),
-        ("kill -9 $$", MissingTool, r"nvcc could not finish \(SIGKILL\)"),
-        ("printf '\\177ELF' > \"$1\"", MissingTool, "nvcc wrote a part of k.cu's cubin"),
+        ("echo No space left on device; exit 1", Hindered, "nvcc could not finish"),
+        ("kill -9 $$", Hindered, r"nvcc could not finish \(SIGKILL\)"),
+        ("printf '\\177ELF' > \"$1\"", Hindered, "nvcc wrote a part of k.cu's cubin"),
         ("echo no; exit 1", CompileFailed, "nvcc rejected k.cu"),
     ],
 )
@@ -65,6 +65,6 @@ def test_nvcc_is_asked(script: str, error: type[Exception], words: str, tmp_path
 
 def test_a_cxx_compiler_is_asked(tmp_path: Path) -> None:
     shell = Cxx(("/bin/sh",))
-    with pytest.raises(MissingTool, match="sh could not finish"):
+    with pytest.raises(Hindered, match="sh could not finish"):
         call_cxx(shell, ["-c", "echo No space left on device >&2; exit 1"], tmp_path)
     assert call_cxx(shell, ["-c", "echo no >&2; exit 1"], tmp_path) == "no\n"

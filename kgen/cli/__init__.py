@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import signal
 import sys
 from typing import NoReturn
 
-# As shells count an end by Ctrl-C.
-INTERRUPTED = 130
+# As shells count an end by a signal, Ctrl-C's among them.
+ENDED_BY = 128
+INTERRUPTED = ENDED_BY + signal.SIGINT
 
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and an exit code."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # who calls with nohup ignores one
+            signal.signal(number, _end_by)
     try:
         _main()
     except KeyboardInterrupt:  # outside of the commands, where Typer does the same
@@ -20,23 +26,28 @@ def main() -> None:
 
 
 def _main() -> None:
+    _open_streams()
+    _forget_silly_widths()
     from kgen.cli.app import app
     from kgen.errors import KgenError, MissingTool
+    from kgen.hindered import hindrance
 
-    _open_streams()
     try:
         try:
-            app()
+            app(prog_name="kgen")  # however it was called, for completion too
         finally:
             sys.stdout.flush()  # while a failure to write can still be told
     except KgenError as error:
         _fail(error, error.exit_code)
-    except (MemoryError, OSError) as error:
+    except (MemoryError, OSError, RuntimeError) as error:
+        lack = hindrance(error)
+        if isinstance(error, RuntimeError) and not lack:
+            raise
         # What is still buffered has nowhere to go, and Python would try again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # the reader has gone; Typer ends so, too
             sys.exit(1)
-        _fail(error, MissingTool.exit_code)
+        _fail(lack or error, MissingTool.exit_code)
 
 
 def _open_streams() -> None:
@@ -53,6 +64,19 @@ def _open_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _fail(error: Exception, exit_code: int) -> NoReturn:
+def _forget_silly_widths() -> None:
+    """Have a width of the terminal only if it is usable: what prints hangs or fails with others."""
+    for name in ("COLUMNS", "LINES", "TERMINAL_WIDTH"):
+        if not re.fullmatch("0*[1-9][0-9]{1,3}", os.environ.get(name, "80")):
+            del os.environ[name]
+
+
+def _end_by(number: int, frame: object) -> NoReturn:
+    """End as by an exception, which cleans up; the same signal again ends at once."""
+    signal.signal(number, signal.SIG_DFL)
+    sys.exit(ENDED_BY + number)
+
+
+def _fail(error: Exception | str, exit_code: int) -> NoReturn:
     print(f"kgen: {error}", file=sys.stderr)
     sys.exit(exit_code)

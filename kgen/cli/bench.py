@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgen.cli.console import Json, On, print_json, print_table
-from kgen.errors import CheckFailed, UsageError
+from kgen.cli.complete import complete_variant
+from kgen.cli.console import Json, On, Variants, print_json, print_table, time_option
+from kgen.errors import CheckFailed, Hindered, UsageError
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement, Provenance
@@ -23,22 +24,26 @@ Db = Annotated[
 
 
 def bench(
-    variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
+    variants: Variants = None,
     rows: Annotated[int, typer.Option(min=0, help="Rows of the matrix.")] = 1024,
     cols: Annotated[int, typer.Option(min=0, help="Elements of a row.")] = 4096,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
     l2: Annotated[str | None, typer.Option(help="The L2 cache: cold or warm.")] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="What speed-ups compare with; the first by default.")
+        str | None,
+        typer.Option(
+            help="What speed-ups compare with; the first by default.",
+            autocompletion=complete_variant,
+        ),
     ] = None,
     fail_if_slower: Annotated[
         str | None, typer.Option(help="Exit 1 if a variant is slower than the baseline by 2%, say.")
     ] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Other people's softmax, too.")] = False,
     peer_dir: Annotated[Path | None, typer.Option(help="Folder of the peers' plug-ins.")] = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="Budget of the rounds.")] = None,
+    seconds: Annotated[float | None, time_option(0, "Budget of the rounds.")] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds that preparing one candidate may take.")
+        float, time_option(0.1, "Seconds that preparing one candidate may take.")
     ] = 120,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the input and of the order.")] = 42,
     dist: Annotated[str, typer.Option(help="Distribution of the input.")] = "uniform",
@@ -58,6 +63,7 @@ def bench(
     limit = _percentage(fail_if_slower)
     how = find_protocol(protocol, l2, budget_s=seconds, seed=seed, input_name=dist)
     candidates = _candidates(variants, rows, cols, peers, peer_dir)
+    _require_kernels(candidates, on)
     if limit is not None and baseline is None:
         raise UsageError("--fail-if-slower needs --baseline VARIANT to compare with")
     if limit is not None and on == "cpu":
@@ -95,10 +101,23 @@ def _candidates(
     return list(unique.values())
 
 
+def _require_kernels(candidates: Sequence[Candidate], on: str) -> None:
+    """Raise UsageError when a GPU is asked for by versions for the host alone."""
+    from kgen.store.measurement import Kind
+
+    ours = [candidate for candidate in candidates if candidate.kind is not Kind.COPY]
+    if on == "gpu" and all(candidate.is_host for candidate in ours):
+        names = ", ".join(candidate.name for candidate in ours)
+        raise UsageError(
+            f"{names}: plain C++ for the host, no kernel; name a kernel to time beside it, or "
+            "verify it alone with --on cpu"
+        )
+
+
 def _baseline(baseline: str | None, candidates: Sequence[Candidate]) -> str | None:
     """Return the candidate's name for what the user calls it."""
     from kgen.cli.targets import find_target
-    from kgen.evidence.check import name_of
+    from kgen.execute import name_of
 
     names = [candidate.name for candidate in candidates]
     if baseline is None or baseline in names:
@@ -136,7 +155,9 @@ def _measure(
     with open_store(db) as store:
         finish_killed_runs(journal := Journal(store))
         if on == "cpu":
-            return measure_on_cpu(candidates, how, provenance, timeout_s=timeout, keep=store.add)
+            return measure_on_cpu(
+                candidates, how, provenance, timeout_s=timeout, keep=journal.finish
+            )
         return measure(
             candidates, how, provenance, baseline=baseline, prepare_s=timeout, record=journal
         )
@@ -152,6 +173,7 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
     if bad:
         words = "; ".join(f"{row.variant}: {row.reason}" for row in bad)
         raise CheckFailed(f"{len(bad)} of {len(measured)} could not be measured: {words}")
+    require_unhindered(measured)
     if limit is None:
         return
     ours = [row for row in measured if row.kind in ("variant", "file")]
@@ -163,6 +185,16 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
     if slow:
         words = ", ".join(f"{row.variant} by {1 / (row.speedup or 1) - 1:.1%}" for row in slow)
         raise CheckFailed(f"slower than {slow[0].baseline} by more than {limit:.1%}: {words}")
+
+
+def require_unhindered(measured: Sequence[Measurement]) -> None:
+    """Raise Hindered when this machine lacked something for one of the rows' candidates."""
+    if hindered := [row for row in measured if row.outcome == "hindered"]:
+        first = hindered[0]
+        raise Hindered(
+            f"{len(hindered)} of {len(measured)} were hindered and are tried again next time: "
+            f"{first.variant} at {first.rows} x {first.cols}: {first.reason}"
+        )
 
 
 def print_rows(title: str, rows: Sequence[Measurement]) -> None:

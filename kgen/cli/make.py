@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgen.cli.console import Items, Json, Threads, Vec, print_json, print_table, with_options
-from kgen.errors import CheckFailed, MissingTool, UsageError
+from kgen.cli.complete import complete_variant
+from kgen.cli.console import (
+    Items,
+    Json,
+    Threads,
+    Variant,
+    Vec,
+    print_json,
+    print_table,
+    with_options,
+)
+from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
 
 if TYPE_CHECKING:
-    from kgen.sources.build import KernelReport
+    from kgen.outputs.build import KernelReport
     from kgen.sources.source import Source
     from kgen.toolchain import CompileOptions
 
@@ -24,7 +34,12 @@ Reports = dict[str, dict[str, "KernelReport"]]
 
 def build(
     variant: Annotated[
-        str | None, typer.Option("--variant", help="What to build: v7:items=4, or an edited .cu.")
+        str | None,
+        typer.Option(
+            "--variant",
+            help="What to build: v7:items=4, or an edited .cu.",
+            autocompletion=complete_variant,
+        ),
     ] = None,
     all_versions: Annotated[bool, typer.Option("--all", help="Build every named version.")] = False,
     check: Annotated[
@@ -67,7 +82,7 @@ def build(
 
 
 def _check_drift(folder: Path) -> None:
-    from kgen.sources.build import drifted
+    from kgen.outputs.build import drifted
 
     changed = drifted(folder)
     if changed:
@@ -81,7 +96,7 @@ def _check_drift(folder: Path) -> None:
 def _write_one(variant: str, cols: int | None, out: Path, force: bool) -> tuple[Source, Path]:
     """Return a variant's source and where it was written; an edited file stays where it is."""
     from kgen.cli.targets import find_target
-    from kgen.sources.build import write
+    from kgen.outputs.build import write
     from kgen.sources.render import render
     from kgen.specs.rules import require_valid
     from kgen.specs.spec import Spec
@@ -96,7 +111,7 @@ def _write_one(variant: str, cols: int | None, out: Path, force: bool) -> tuple[
 
 
 def _write_all(out: Path, force: bool) -> tuple[list[Source], list[Path]]:
-    from kgen.sources.build import named_sources, write_all
+    from kgen.outputs.build import named_sources, write_all
 
     return list(named_sources().values()), write_all(out, force)
 
@@ -141,14 +156,14 @@ def _compile(
     sources: list[Source], archs: list[str], options: CompileOptions, cols: int
 ) -> Reports:
     """Return every kernel's reports by architecture. Raises CompileFailed with nvcc's words."""
-    from kgen.sources.build import report
+    from kgen.outputs.build import report
     from kgen.toolchain import compile_many
 
     devices = [source for source in sources if not source.spec.is_host]
     reports: Reports = {}
     for arch in archs:
         for source, binary in zip(devices, compile_many(devices, arch, options), strict=True):
-            if isinstance(binary, CheckFailed):
+            if isinstance(binary, KgenError):
                 raise binary
             if binary.log:
                 print(binary.log, file=sys.stderr)
@@ -212,7 +227,7 @@ def _print_reports(reports: Reports) -> None:
 
 
 def sass(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
@@ -234,7 +249,7 @@ def sass(
 
 
 def export(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
@@ -244,7 +259,7 @@ def export(
     """Write a source and a PyCUDA script that compiles, verifies and times it without kgen."""
     from kgen.cli.targets import find_target
     from kgen.execute import source_for
-    from kgen.sources.export import export as export_source
+    from kgen.outputs.export import export as export_source
     from kgen.sources.render import render
     from kgen.sources.source import Source
 

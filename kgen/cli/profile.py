@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from kgen.cli.console import Json, On, print_json, print_table
+from kgen.cli.console import Json, On, Variants, print_json, print_table, time_option
 from kgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Columns(NamedTuple):
 
 
 def profile(
-    variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
+    variants: Variants = None,
     rows: Annotated[int, typer.Option(help="Rows of the matrix.")] = 1024,
     cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
     cache: Annotated[
@@ -37,7 +37,7 @@ def profile(
         typer.Option("--csv-file", help="Read what ncu --csv printed instead of running ncu."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Keep what ncu printed in this file.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that ncu may take.")] = 600,
+    timeout: Annotated[float, time_option(0.1, "Seconds that ncu may take.")] = 600,
     on: On = "gpu",
     json: Json = False,
 ) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgen.cli.bench import Db
-from kgen.cli.console import Json, On, print_json, print_table
-from kgen.errors import CheckFailed, UsageError
+from kgen.cli.console import Json, On, print_json, print_table, time_option
+from kgen.errors import CheckFailed, Hindered, UsageError
 
 if TYPE_CHECKING:
     from kgen.store.database import Store
@@ -28,14 +28,14 @@ def reproduce(
     profile: Annotated[
         bool, typer.Option("--profile", help="Also ask Nsight Compute, for verdicts on causes.")
     ] = False,
-    seconds: Annotated[
-        float | None, typer.Option(min=0, help="Budget of the rounds of a shape.")
-    ] = None,
+    seconds: Annotated[float | None, time_option(0, "Budget of the rounds of a shape.")] = None,
     db: Db = None,
     out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
     json: Json = False,
 ) -> None:
     """Measure what the studies measured and judge their statements; --on cpu counts only."""
+    import msgspec
+
     from kgen.studies.grids import grids
     from kgen.studies.result import write_result
 
@@ -43,7 +43,7 @@ def reproduce(
     if out:
         write_result(out, result)
     if json:
-        print_json(result.as_dict())
+        print_json(msgspec.to_builtins(result))
     else:
         for grid in grids(result):
             print_table(grid.title, grid.columns, grid.rows)
@@ -138,16 +138,20 @@ def _profiles(studies: frozenset[Study]) -> Profiles:
 
 
 def require_sound(result: StudyResult) -> None:
-    """Raise CheckFailed if counts are not the report's, or a variant is wrong or failed."""
+    """Raise CheckFailed if counts are not the report's, or a variant is wrong or failed.
+
+    Raises Hindered if the machine lacked something for one.
+    """
     from kgen.store.measurement import Outcome
 
-    broken = [
-        f"{cell.variant} at {cell.rows} x {cell.cols}: {timing.reason}"
+    timings = [
+        (timing.outcome, f"{cell.variant} at {cell.rows} x {cell.cols}: {timing.reason}")
         for table in result.tables
         for cell in table.cells
         for timing in cell.timings
-        if timing.outcome in (Outcome.WRONG, Outcome.FAILED)
     ]
+    broken = [why for outcome, why in timings if outcome in (Outcome.WRONG, Outcome.FAILED)]
+    hindered = [why for outcome, why in timings if outcome is Outcome.HINDERED]
     broken += [
         f"{row.variant} at {row.rows} x {row.cols} has {row.own_loads} loads and {row.own_stores} "
         f"stores, not {row.loads} and {row.stores}"
@@ -156,3 +160,5 @@ def require_sound(result: StudyResult) -> None:
     ]
     if broken:
         raise CheckFailed("; ".join(dict.fromkeys(broken)))
+    if hindered:
+        raise Hindered(f"{hindered[0]}; {len(hindered)} were hindered: run the same again")

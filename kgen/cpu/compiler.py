@@ -7,14 +7,14 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from kgen.errors import CompileFailed, MissingTool
-from kgen.files import named_path
+from kgen.files import absolute_program, named_path
 from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
+from kgen.processes import run
 from kgen.sources.source import Source
 from kgen.text import with_name
 
@@ -96,7 +96,7 @@ def find_cxx() -> Cxx:
     chosen = os.environ.get("CXX", "").strip()
     for words in ([chosen], _words(chosen)) if chosen else (["g++"], ["clang++"]):
         if words and (program := shutil.which(str(named_path(words[0])))):
-            return Cxx(tuple(map(_absolute, [program, *words[1:]])))
+            return Cxx(tuple(map(absolute_program, [program, *words[1:]])))
     if chosen:
         raise MissingTool(f"CXX names {chosen}, which is not a program: set it to a C++ compiler")
     raise MissingTool("no C++ compiler found: install g++ or clang++, or set CXX to one")
@@ -109,11 +109,6 @@ def _words(command: str) -> list[str]:
         return []
 
 
-def _absolute(word: str) -> str:
-    """Compilers run in other folders than the user, who may name a file from where he is."""
-    return str(Path(word).absolute()) if os.sep in word and Path(word).is_file() else word
-
-
 @functools.cache
 def describe_cxx(cxx: Cxx) -> str:
     """Return the compiler's own description of itself, version included.
@@ -121,11 +116,11 @@ def describe_cxx(cxx: Cxx) -> str:
     Raises MissingTool for a program that has none: it is no compiler.
     """
     try:
-        said = subprocess.run(
-            [*cxx.command, "--version"], capture_output=True, text=True, errors="replace"
-        ).stdout
+        ran = run([*cxx.command, "--version"])
     except OSError as error:
         raise MissingTool(f"{cxx} cannot be run ({error.strerror}): set CXX to g++") from None
+    require_unhindered(cxx.name, ran.returncode, ran.stderr)
+    said = ran.stdout
     if not any(name in said for name in ("Free Software Foundation", "GCC", "clang")):
         raise MissingTool(f"{cxx} is neither g++ nor clang++: set CXX to one of them")
     return said
@@ -155,21 +150,14 @@ def observing_flags(cxx: Cxx) -> tuple[str, ...]:
 def call_cxx(cxx: Cxx, arguments: list[str], folder: Path) -> str:
     """Run the compiler in `folder`; return its messages when it fails, else an empty string.
 
-    Raises MissingTool when it lacks memory or space, or is killed.
+    Raises Hindered when it lacks memory or space, or is killed.
     """
     environment = {**os.environ, **include_paths(), "LC_ALL": "C"}
-    process = subprocess.run(
-        [*cxx.command, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-    )
-    if not process.returncode:
+    ran = run([*cxx.command, *arguments], cwd=folder, env=environment)
+    if not ran.returncode:
         return ""
-    require_unhindered(cxx.name, process.returncode, process.stderr)
-    return process.stderr or "no message"
+    require_unhindered(cxx.name, ran.returncode, ran.stderr)
+    return ran.stderr or "no message"
 
 
 def compile_failed(source: Source, cxx: Cxx, messages: str) -> CompileFailed:

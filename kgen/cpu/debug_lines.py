@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+
+from kgen.processes import run
 
 
 def source_line(program_counter: int, executable: Path, filename: str) -> int:
@@ -25,7 +26,7 @@ def source_lines(
     # With -i also the places into which the instruction was inlined, innermost first; with -a each
     # instruction's lines follow its address.
     command = [tool, "-a", "-i", "-e", str(executable), *map(hex, counters)]
-    output = subprocess.run(command, capture_output=True, text=True).stdout
+    output = run(command).stdout
     answers = re.split(r"^0x[0-9a-f]+$", output, flags=re.MULTILINE)[1:]
     place = re.compile(rf"(?:^|/){re.escape(filename)}:(\d+)", re.MULTILINE)
     found = {

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGTERM
+from subprocess import PIPE, Popen, TimeoutExpired
 
-from kgen.errors import MissingTool
+from kgen.errors import Hindered, MissingTool
+from kgen.hindered import killed, require_unhindered
+from kgen.processes import running
 
 # How long the process may take to say what it was running when its time is up.
 _LAST_WORDS_S = 5.0
-
-
-# The exit code of a process whose machine lacks memory for the run (runtime/report.h).
-_NO_MEMORY = 5
+# Exit codes of the executable (runtime/report.h): the machine lacks memory or a thread for the run;
+# it got SIGTERM. And that of the system's loader, of what it could not load.
+_LACKING, _TERMINATED, _NOT_LOADED = 5, 6, 127
 
 
 @dataclass(frozen=True)
@@ -29,45 +31,41 @@ def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> Ou
     """Run `executable` with `job` on its standard input, for at most `timeout_s` seconds.
 
     The process inherits the file `descriptor`, and standard output for kernels that print. At its
-    time limit it first gets SIGTERM, for which it reports what is running. Raises MissingTool when
-    this machine lacks the memory for it.
+    time limit it first gets SIGTERM, for which it reports what is running. Raises Hindered when
+    this machine lacks what it takes, or it was killed; MissingTool when it may not be run.
     """
-    with _start(executable, descriptor) as process:
-        try:
-            _, messages = process.communicate(job, timeout_s)
-            if process.returncode == _NO_MEMORY:
-                raise MissingTool(
-                    f"{messages.strip()}: free memory, or raise the limit (ulimit -v)"
-                )
-            return Outcome(process.returncode, messages, False)
-        except subprocess.TimeoutExpired:
-            messages = _end(process)
-            return Outcome(process.returncode, messages, True)
-        finally:
-            process.kill()  # nothing to do in the cases above; on Ctrl-C there is
-
-
-def _start(executable: Path, descriptor: int) -> subprocess.Popen[str]:
+    how = {"pass_fds": (descriptor,), "encoding": "utf-8", "errors": "replace"}
     try:
-        return subprocess.Popen(
-            [executable],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(descriptor,),
-            encoding="utf-8",
-            errors="replace",
-        )
+        with running([executable], stdin=PIPE, stderr=PIPE, **how) as process:
+            outcome = _outcome(process, job, timeout_s)
     except PermissionError:
         raise MissingTool(
             f"{executable} may not be run from where it is: set KGEN_CACHE_DIR to a folder on a "
             "file system that programs can be run from"
         ) from None
+    if not outcome.timed_out:
+        _require_unhindered(executable.name, outcome)
+    return outcome
 
 
-def _end(process: subprocess.Popen[str]) -> str:
-    process.terminate()
+def _outcome(process: Popen[str], job: str, timeout_s: float) -> Outcome:
     try:
-        return process.communicate(timeout=_LAST_WORDS_S)[1]
-    except subprocess.TimeoutExpired:
+        _, messages = process.communicate(job, timeout_s)
+        return Outcome(process.returncode, messages, False)
+    except TimeoutExpired:
+        process.terminate()
+    try:
+        _, messages = process.communicate(timeout=_LAST_WORDS_S)
+    except TimeoutExpired:
         process.kill()
-        return process.communicate()[1]
+        _, messages = process.communicate()
+    return Outcome(process.returncode, messages, True)
+
+
+def _require_unhindered(name: str, outcome: Outcome) -> None:
+    if outcome.exit_code == _LACKING:
+        raise Hindered(f"{outcome.messages.strip()}: free memory, or raise the limit (ulimit)")
+    if outcome.exit_code == _TERMINATED:
+        raise killed(name, SIGTERM)
+    words = outcome.messages if outcome.exit_code == _NOT_LOADED else ""
+    require_unhindered(name, outcome.exit_code, words)

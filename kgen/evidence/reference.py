@@ -42,9 +42,9 @@ def reference64(x: Array, op: Op = SOFTMAX) -> NDArray[np.float64]:
     ValueError unless `x` has two dimensions.
     """
     rows, cols = x.shape
-    if rows == 0 or cols == 0:
-        return x.astype(np.float64)
-    with np.errstate(invalid="ignore", under="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):  # a signalling NaN is invalid as soon as it is converted
+        if rows == 0 or cols == 0:
+            return x.astype(np.float64)
         names = {"x": op.input.value({"x": x.astype(np.float64)}, _FUNCTIONS)}
         names["row_max"] = names["x"].max(axis=1, keepdims=True)
         names["row_sum"] = op.sums.value(names, _FUNCTIONS).sum(axis=1, keepdims=True)
@@ -194,17 +194,17 @@ class _Chunk:
     worst_sum_row: int
 
 
+@np.errstate(all="ignore")
 def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int, op: Op) -> _Chunk:
     got = y.astype(np.float64)
     finite = np.isfinite(expected)
     names = {"y": expected, "y_max": expected.max(axis=1, keepdims=True)}
-    with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(got - expected)
-        sum_error = np.abs(got.sum(axis=1) - 1.0) if op.sum_is_one else np.zeros(len(got))
-        # Where the reference is not finite, only the same value is right.
-        same = (got == expected) | (np.isnan(got) & np.isnan(expected))
-        error = np.where(finite & np.isfinite(got), error, np.where(same, 0.0, np.inf))
-        relative = error / np.where(finite, op.error_scale.value(names, _FUNCTIONS), 1.0)
+    error = np.abs(got - expected)
+    sum_error = np.abs(got.sum(axis=1) - 1.0) if op.sum_is_one else np.zeros(len(got))
+    # Where the reference is not finite, only the same value is right.
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    error = np.where(finite & np.isfinite(got), error, np.where(same, 0.0, np.inf))
+    relative = error / np.where(finite, op.error_scale.value(names, _FUNCTIONS), 1.0)
     # Without a finite reference there is no sum; elements that are NaN have an error already.
     sum_error[np.isnan(sum_error) | ~finite.all(axis=1)] = 0.0
     row, col = (int(i) for i in np.unravel_index(np.argmax(relative), relative.shape))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kgen.errors import CheckFailed, MissingTool
+from kgen.hindered import require_unhindered
+from kgen.processes import python, run
 from kgen.profile.job import TEMPLATES, Job
 from kgen.profile.metrics import ncu_metrics
 from kgen.profile.parse import words_of
@@ -88,7 +88,7 @@ def command(ncu: Tool, jobs: Sequence[Job], cache: str) -> list[str]:
     }
     told = [word for option in options.items() for word in option]
     folders = {f"{TEMPLATES}{job.overlay.folder}" for job in jobs if job.overlay.folder}
-    target = [sys.executable, "-m", "kgen.profile.launch", *folders, *map(str, jobs)]
+    target = python("kgen.profile.launch", *folders, *jobs)
     return [str(ncu.path), "--csv", *told, *target]
 
 
@@ -109,30 +109,19 @@ def _require_success(printed: str, code: int) -> None:
         if line.startswith(_TARGET_FAILED):
             raise CheckFailed(line.removeprefix(_TARGET_FAILED))
     if code != 0 and not words_of(printed):
+        require_unhindered("ncu", code, printed)
         last = printed.strip().splitlines()[-1:] or ["it said nothing"]
         raise CheckFailed(f"ncu ended with exit code {code}: {last[0]}")
 
 
 def _run(command: list[str], timeout_s: float) -> tuple[str, int]:
     """Return what the command prints, on both streams, and its exit code."""
-    # In a session of its own, so that the program that ncu started can be ended with it.
-    with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        env=os.environ | {"LC_ALL": "C.UTF-8"},  # numbers with a decimal point in every locale
-        start_new_session=True,
-    ) as process:
-        try:
-            printed, _ = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            raise CheckFailed(
-                f"ncu took longer than {timeout_s:g} s and was stopped; give it more with "
-                "--timeout, or see with kgen check whether a kernel hangs"
-            ) from None
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-    return printed, process.returncode
+    environment = {**os.environ, "LC_ALL": "C.UTF-8"}  # numbers with a decimal point everywhere
+    try:
+        ran = run(command, stderr=subprocess.STDOUT, env=environment, timeout_s=timeout_s)
+    except subprocess.TimeoutExpired:
+        raise CheckFailed(
+            f"ncu took longer than {timeout_s:g} s and was stopped; give it more with "
+            "--timeout, or see with kgen check whether a kernel hangs"
+        ) from None
+    return ran.stdout, ran.returncode

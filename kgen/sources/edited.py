@@ -8,6 +8,7 @@ from typing import Any
 
 from kgen.errors import UsageError
 from kgen.overlay import OURS, Overlay
+from kgen.sources.constants import disagreements
 from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
 from kgen.specs.axes import listed_values, parse_value
@@ -20,7 +21,8 @@ def read_source(path: Path, overlay: Overlay = OURS) -> Source:
     """Read a generated (and perhaps edited) `.cu` or `.cpp` with the spec of its header.
 
     Launch shape and buffers follow from the header; what is compiled and judged is the file's own
-    text. Raises UsageError when the file cannot be read or has no kgen header.
+    text. Raises UsageError when the file cannot be read, has no kgen header, or has a constant
+    that the header's spec makes another.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -41,6 +43,8 @@ def read_source(path: Path, overlay: Overlay = OURS) -> Source:
     for symbol in symbols:
         if not re.search(rf"\b{symbol}\s*\(", text):
             raise UsageError(f"{path} defines no {symbol}, which the stem in its header promises")
+    if wrong := disagreements(text, spec):
+        raise UsageError(f"{path}: {'; '.join(wrong)}")
     return Source(spec, stem, text, symbols, path)
 
 

@@ -6,6 +6,7 @@ tells that it is kgen's (application_id) and its format (user_version).
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kgen.errors import UsageError
+from kgen.errors import Hindered, UsageError
+from kgen.hindered import hindrance, telling_hindrances
 from kgen.store.columns import COLUMNS, Column
 
 APPLICATION_ID = int.from_bytes(b"kgen", "big")
@@ -188,20 +190,30 @@ def _upgrade(path: Path, connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def telling(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with the database at `path` into a UsageError."""
+    """Turn what goes wrong with the database at `path` into a UsageError.
+
+    Raises Hindered instead where the machine lacks space, memory or the like.
+    """
     try:
         yield
     except OverflowError:
         raise UsageError(f"{path} holds whole numbers of up to 64 bits; one is larger") from None
     except OSError as error:
+        if lack := hindrance(error):
+            raise Hindered(f"{path} cannot be opened: {lack}") from None
         raise UsageError(f"{path} cannot be opened: {error.strerror}") from None
     except sqlite3.ProgrammingError:  # the module's own complaint of how it is called
         raise
     except UnicodeDecodeError:  # of the schema
         raise UsageError(_NOT_TEXT.format(path=path)) from None
     except sqlite3.DatabaseError as error:
-        sentence = _SENTENCES.get(_code(error), "{path} cannot be used: {error}")
-        raise UsageError(sentence.format(path=path, error=error)) from None
+        code = _code(error)
+        if code == sqlite3.SQLITE_CANTOPEN:
+            with telling_hindrances(f"{path} cannot be opened"):
+                os.close(os.open(os.devnull, os.O_RDONLY))  # fails where it is for lack of files
+        sentence = _SENTENCES.get(code, "{path} cannot be used: {error}")
+        kind = Hindered if code in _HINDERED else UsageError
+        raise kind(sentence.format(path=path, error=error)) from None
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -209,6 +221,7 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
+_HINDERED = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)
 _NOT_TEXT = "{path} is damaged (a text is not UTF-8); move it away and start another file"
 _SENTENCES = {
     0: _NOT_TEXT,
@@ -219,6 +232,7 @@ _SENTENCES = {
     sqlite3.SQLITE_FULL: "no space is left for {path}; free some, or name a file on another disk",
     sqlite3.SQLITE_IOERR: "{path} cannot be read or written ({error}); the disk may be full, over "
     "a quota or on a network: name a file on another disk",
+    sqlite3.SQLITE_NOMEM: "no memory is left to use {path}: free some, or raise its limit",
     sqlite3.SQLITE_NOTADB: _FOREIGN,
     sqlite3.SQLITE_READONLY: "{path} cannot be written: it or its folder is read-only",
 }

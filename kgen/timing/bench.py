@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 from typing import Protocol as Interface
 
-from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
+from kgen.errors import CheckFailed, Hindered, KgenError, MissingTool, UsageError
 from kgen.execute import find_target
 from kgen.gpu.nvml import Sensors
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
@@ -20,7 +20,7 @@ from kgen.timing.peers import Peer
 from kgen.timing.protocol import Protocol
 from kgen.timing.rounds import Rounds, run_rounds
 from kgen.timing.station import Drop, MakeDevice, Prepare, Sense, Station, Take, open_stage
-from kgen.timing.summary import Sensed, blank, summarized
+from kgen.timing.summary import Sensed, blank, outcome_of, summarized
 from kgen.timing.worker import Worker
 
 # However fast the baseline, a sample may take this long: the first one may have to set things up.
@@ -116,7 +116,7 @@ class Bench:
             if candidate and candidate.peer:
                 return missing
             raise
-        except CheckFailed as failure:
+        except (CheckFailed, Hindered) as failure:
             self.worker.discard()  # its CUDA context may be lost
             self.loaded.clear()
             return failure
@@ -188,12 +188,13 @@ class Bench:
 
 
 def _unmeasured(row: Measurement, error: KgenError) -> Measurement:
-    outcome = Outcome.FAILED
-    if isinstance(error, MissingTool):
-        outcome = Outcome.SKIPPED
-    elif isinstance(error, UsageError):
-        outcome = Outcome.REFUSED
-    return replace(row, outcome=outcome, reason=str(error), max_abs_error=None, max_rel_error=None)
+    return replace(
+        row,
+        outcome=outcome_of(error),
+        reason=str(error),
+        max_abs_error=None,
+        max_rel_error=None,
+    )
 
 
 def measure(

@@ -6,20 +6,21 @@ import functools
 import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from kgen import cpu
-from kgen.errors import CheckFailed, KgenError, MissingTool
+from kgen.errors import KgenError, MissingTool
 from kgen.evidence.check import mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, make
 from kgen.evidence.memory import machine_bytes, needed_bytes
 from kgen.evidence.reference import judge
+from kgen.hindered import telling_hindrances
+from kgen.processes import thread_pool
 from kgen.sources.source import Source
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
-from kgen.timing.summary import blank
+from kgen.timing.summary import blank, outcome_of
 
 NOT_TIMED = "verified; times need a GPU"
 # Observing costs a second for so many elements; counts of a part of the rows would be misread.
@@ -45,7 +46,7 @@ def measure_on_cpu(
     def one(candidate: Candidate) -> Measurement:
         return _measure(candidate, protocol, provenance, timeout_s)
 
-    with ThreadPoolExecutor(_at_once(ours)) as pool:
+    with thread_pool(_at_once(ours)) as pool:
         return list(_kept(pool.map(one, ours), keep))
 
 
@@ -72,12 +73,12 @@ def _measure(
     if not isinstance(candidate.source, Source):
         return replace(row, outcome=Outcome.SKIPPED, reason="peers need a GPU")
     try:
-        return _counted(candidate, _verified(candidate, row, timeout_s))
+        with telling_hindrances():
+            return _counted(candidate, _verified(candidate, row, timeout_s))
     except MissingTool:
         raise
     except KgenError as error:
-        outcome = Outcome.FAILED if isinstance(error, CheckFailed) else Outcome.REFUSED
-        return replace(row, outcome=outcome, reason=str(error))
+        return replace(row, outcome=outcome_of(error), reason=str(error))
 
 
 def _verified(candidate: Candidate, row: Measurement, timeout_s: float) -> Measurement:

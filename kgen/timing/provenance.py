@@ -9,15 +9,16 @@ import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kgen import __version__
 from kgen.cpu.compiler import describe_cxx, find_cxx
 from kgen.execute import require_place
 from kgen.gpu import device_info
 from kgen.gpu.nvml import device_uuid
 from kgen.overlay import OURS, Overlay
+from kgen.processes import run
 from kgen.sources.render import template_hash
 from kgen.store.measurement import CPU, Provenance
 from kgen.toolchain import find_nvcc
+from kgen.version import __version__
 
 
 def this_run(on: str = "gpu", commit: str | None = None, overlay: Overlay = OURS) -> Provenance:
@@ -72,4 +73,6 @@ def checkout_commit() -> str:
 
 def _git(*arguments: str) -> str:
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    ran = run(command)
+    ran.check_returncode()
+    return ran.stdout

@@ -13,7 +13,7 @@ from kgen.timing.summary import Sensed, summarized
 
 
 def finish_killed_runs(journal: Journal) -> None:
-    """Add a row for everything that a run had in flight whose process is gone.
+    """Add a row for everything that a run had in flight that is not at work any more.
 
     Rows with a protocol that only another kgen knows are left for that one.
     """

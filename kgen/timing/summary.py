@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from kgen.errors import CompileFailed
+from kgen.errors import CompileFailed, Hindered, KgenError, MissingTool, UsageError
 from kgen.gpu.nvml import Sensors
 from kgen.sources.source import Source
 from kgen.store.measurement import CPU, Kind, Measurement, Outcome, Provenance
@@ -16,6 +16,7 @@ from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
 from kgen.timing.statistics import drift, paired_ratio, summarize, ties
 from kgen.toolchain import Binary
+from kgen.toolchain.added_flags import added_flags
 
 # The GPU waits for the host when issuing a call takes all of the call's time, or nearly.
 HOST_BOUND_SHARE = 0.9
@@ -43,7 +44,11 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
         protocol_name=protocol.name,
         protocol=protocol.as_json(),
         l2=str(protocol.l2) if is_timed else "",
-        flags=" ".join(protocol.options.flags()) if candidate.is_kernel and is_timed else "",
+        flags=(
+            " ".join((*protocol.options.flags(), *added_flags()))
+            if candidate.is_kernel and is_timed
+            else ""
+        ),
     )
     if candidate.source:
         row = replace(row, source_hash=hashlib.sha256(candidate.source.text.encode()).hexdigest())
@@ -51,9 +56,19 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
         row = replace(row, spec=json.dumps(candidate.source.spec.axes))
     if candidate.reason:
         return replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)
-    if isinstance(candidate.binary, CompileFailed):
-        return replace(row, outcome=Outcome.FAILED, reason=str(candidate.binary))
+    if isinstance(candidate.binary, CompileFailed | Hindered):
+        return replace(row, outcome=outcome_of(candidate.binary), reason=str(candidate.binary))
     return _with_resources(row, candidate, candidate.binary) if candidate.binary else row
+
+
+def outcome_of(error: KgenError) -> Outcome:
+    """Return how a candidate ended that raised an error."""
+    kinds = {
+        Hindered: Outcome.HINDERED,
+        MissingTool: Outcome.SKIPPED,
+        UsageError: Outcome.REFUSED,
+    }
+    return next((kinds[kind] for kind in kinds if isinstance(error, kind)), Outcome.FAILED)
 
 
 def _with_resources(row: Measurement, candidate: Candidate, binary: Binary) -> Measurement:

@@ -6,15 +6,19 @@ only with its process. So kernels run in a worker, and the next one runs all the
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
+import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from signal import Signals
+from subprocess import Popen, TimeoutExpired
 from typing import Generic, Self, TypeVar
 
-from kgen.errors import CheckFailed, KgenError
+from kgen.errors import CheckFailed, Hindered, KgenError
+from kgen.hindered import is_sent, killed, telling_hindrances
+from kgen.processes import end, python, start
 
 # What a process gets for its own end: CUDA's, and that of libraries with processes of their own.
 CLOSE_S = 3.0
@@ -29,13 +33,14 @@ class WorkerLost(CheckFailed):
 class Worker(Generic[Item, Result]):
     """Applies `function` to items in a process of its own, started when the first item comes.
 
-    Function, items and results must be picklable: the function one of a module, or a
-    functools.partial of one. As a context manager the worker stops its process at the end.
+    Function, items and results must be picklable: the function one of a module that can be
+    imported, or a functools.partial of one. As a context manager the worker stops its process at
+    the end.
     """
 
     def __init__(self, function: Callable[[Item], Result]) -> None:
         self._function = function
-        self._running: tuple[BaseProcess, Connection] | None = None
+        self._running: tuple[Popen[bytes], Connection] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -48,27 +53,30 @@ class Worker(Generic[Item, Result]):
 
         Raises WorkerLost when there is no answer within `timeout_s` seconds (the process's start
         included), when the process dies, and for any other exception, whose traceback the worker
-        prints. After a WorkerLost the next item gets a new process.
+        prints; Hindered when somebody killed it, or the machine lacks memory or the like. After
+        these the next item gets a new process.
         """
         try:
             outcome = self._ask(item, timeout_s)
             if isinstance(outcome, KgenError):
                 raise outcome
             return outcome
-        except WorkerLost:
+        except (WorkerLost, Hindered):
             self.discard()
             raise
 
     def _ask(self, item: Item, timeout_s: float) -> Result | KgenError:
-        process, connection = self._running = self._running or _start(self._function)
+        is_new = not self._running
+        process, connection = self._running = self._running or _start()
         try:
+            if is_new:
+                connection.send(self._function)
             connection.send(item)
             if not connection.poll(timeout_s):
                 raise WorkerLost(f"it gave no result within {timeout_s:g} s and was stopped")
             outcome: Result | KgenError = connection.recv()
         except (EOFError, ConnectionError):
-            process.join()
-            raise WorkerLost(f"the process it ran in {_ending(process)}") from None
+            raise _loss(process.wait()) from None
         return outcome
 
     def close(self) -> None:
@@ -76,41 +84,40 @@ class Worker(Generic[Item, Result]):
         if self._running:
             process, connection = self._running
             connection.close()
-            process.join(CLOSE_S)
+            with suppress(TimeoutExpired):
+                process.wait(CLOSE_S)
             self.discard()
 
     def discard(self) -> None:
         """Stop the process at once, if there is one; the next item starts another."""
         if self._running:
             process, connection = self._running
-            process.kill()
-            process.join()
+            end(process)
             connection.close()
             self._running = None
 
 
-def _start(function: Callable[[Item], Result]) -> tuple[BaseProcess, Connection]:
-    # Spawned, as the CUDA driver does not work in the fork of a process that has initialised it.
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, function), daemon=True)
-    process.start()
-    theirs.close()  # the worker alone has that end, so its death is seen at ours
-    return process, ours
+def _start() -> tuple[Popen[bytes], Connection]:
+    # Not forked, as the CUDA driver does not work in the fork of a process that has initialised it.
+    ours, theirs = Pipe()
+    with theirs:  # the worker alone has that end then, so its death is seen at ours
+        descriptor = theirs.fileno()
+        return start(python(__name__, descriptor), pass_fds=(descriptor,)), ours
 
 
-def _serve(connection: Connection, function: Callable[[Item], Result]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops us
-    while True:
-        try:
+def main() -> None:
+    """Be the worker: apply the first thing that comes to all others, until nobody waits."""
+    connection = Connection(int(sys.argv[1]))
+    with suppress(EOFError, ConnectionError):
+        function = connection.recv()
+        while True:
             connection.send(_attempt(function, connection.recv()))
-        except (EOFError, ConnectionError):  # nobody waits for results any more
-            return
 
 
 def _attempt(function: Callable[[Item], Result], item: Item) -> Result | KgenError:
     try:
-        return function(item)
+        with telling_hindrances():
+            return function(item)
     except KgenError as error:
         return error
     except Exception as error:
@@ -118,8 +125,9 @@ def _attempt(function: Callable[[Item], Result], item: Item) -> Result | KgenErr
         return WorkerLost(f"it ended in an unexpected {type(error).__name__}: {error}")
 
 
-def _ending(process: BaseProcess) -> str:
-    code = process.exitcode or 0
-    if code < 0:
-        return f"died of {signal.Signals(-code).name}"
-    return f"ended with exit code {code}"
+def _loss(code: int) -> WorkerLost | Hindered:
+    """Return what to raise for a worker that ended by itself."""
+    if is_sent(code):
+        return killed("the process it ran in", -code)
+    how = f"died of {Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    return WorkerLost(f"the process it ran in {how}")

@@ -21,12 +21,13 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kgen.cachedir import cache_dir, writing_cache
-from kgen.errors import CompileFailed
+from kgen.errors import CompileFailed, Hindered
 from kgen.files import replace_file
+from kgen.processes import thread_pool
+from kgen.toolchain.added_flags import added_flags
 from kgen.toolchain.binary import Binary
 from kgen.toolchain.cache import digest, digest_of_files
 from kgen.toolchain.machine_code import stands_alone
@@ -44,9 +45,8 @@ _DEFAULT_OPTIONS = CompileOptions()
 _INCLUDE = re.compile(r"^#include <[\w./]+>\n", re.MULTILINE)
 # Any other directive could reach into the sources that follow in the unit.
 _OTHER_DIRECTIVE = re.compile(r"^[ \t]*#(?!include <[\w./]+>$|pragma unroll\b)", re.MULTILINE)
-_FLAG_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
-Result = Binary | CompileFailed
+Result = Binary | CompileFailed | Hindered
 
 
 def compile_many(
@@ -54,9 +54,10 @@ def compile_many(
 ) -> list[Result]:
     """Compile several sources on all processors, through the cache; results in their order.
 
-    A rejected source yields its CompileFailed and leaves the others alone; UsageError and
-    MissingTool, which concern all of them, are raised. A user's file is compiled by itself, and so
-    is everything where `options` ask for line numbers or the environment adds flags to nvcc's.
+    A rejected source yields its CompileFailed, one that the machine lacks memory or the like for
+    its Hindered, and leaves the others alone; UsageError and MissingTool are raised. A user's file
+    is compiled by itself, and so is everything where `options` ask for line numbers or the
+    environment adds flags to nvcc's.
     """
     jobs = [prepare(source, arch, options) for source in sources]
     done: dict[str, Result] = {}
@@ -73,11 +74,8 @@ def compile_many(
 
 
 def _on_all_processors(batches: list[list[Job]]) -> Iterator[dict[str, Result]]:
-    pool = ThreadPoolExecutor(os.cpu_count())
-    try:
+    with thread_pool(os.cpu_count() or 1) as pool:
         yield from pool.map(_compile, batches)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _batches(jobs: Iterable[Job]) -> Iterator[list[Job]]:
@@ -100,7 +98,7 @@ def _unit_of(job: Job) -> tuple[str, ...]:
     may_share = not (
         job.source.path
         or "-lineinfo" in job.command
-        or any(map(os.environ.get, _FLAG_VARIABLES))
+        or added_flags()
         or _OTHER_DIRECTIVE.search(text)
     )
     return (*job.command, *_INCLUDE.findall(text)) if may_share else (job.entry.key,)
@@ -113,7 +111,7 @@ def _compile(batch: list[Job]) -> dict[str, Result]:
             binaries = _compile_together(batch)
             return {job.entry.key: binary for job, binary in zip(batch, binaries, strict=True)}
         return {batch[0].entry.key: compile_alone(batch[0])}
-    except CompileFailed as failure:
+    except (CompileFailed, Hindered) as failure:
         if len(batch) == 1:
             return {batch[0].entry.key: failure}
     middle = len(batch) // 2
@@ -130,7 +128,7 @@ def _compile_together(batch: list[Job]) -> list[Binary]:
         file = Path(scratch, "unit.cu")
         file.write_text(_unit([job.source for job in batch]), encoding="utf-8")
         limit_s = _UNIT_LIMIT_S + _SOURCE_LIMIT_S * len(batch)
-        product = run_nvcc(batch[0].command, file, "unit.cu", limit_s)
+        product = run_nvcc(batch[0], file, "unit.cu", limit_s)
     if (log := warnings_of(product.output)) or not stands_alone(product.image):
         raise CompileFailed(log)
     resources = parse_resources(product.output)

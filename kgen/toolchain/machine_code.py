@@ -1,4 +1,4 @@
-"""Tells kernels apart by their machine code, read from the cubin itself.
+"""What a cubin says of itself: its architecture, and the machine code that tells kernels apart.
 
 A cubin is an ELF64 file of little endian. Its sections `.text.KERNEL` and `.nv.constantN.KERNEL`
 belong to one kernel; `.nv.constantN` and `.nv.global` to all of the module.
@@ -14,6 +14,8 @@ from kgen.toolchain.binary import Binary
 
 _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
+_CUDA = 190  # the machine
+_ABI_VERSION_AT, _ABI_OF_CUDA_13 = 8, 8
 _WITHOUT_CONTENT = 8  # the type of sections that have a size and no bytes
 _OF_MODULE = re.compile(r"(\.rela?)?\.nv\.(constant\d+|global|global\.init)")
 _RELOCATIONS = re.compile(r"\.rela?\.(text|nv\.constant\d+)\..+")
@@ -63,6 +65,20 @@ def is_whole(image: bytes) -> bool:
         return False
     *_, table, _, _, _, _, size, count, _ = _HEADER.unpack_from(image)
     return bool(table + size * count <= len(image))
+
+
+def arch_of(image: bytes) -> str | None:
+    """Return the architecture that a cubin is for (`sm_90`), None for what is no cubin.
+
+    It is in the file's flags: in their lowest byte until CUDA 12, since then in the second.
+    """
+    if len(image) < _HEADER.size or not image.startswith(b"\x7fELF"):
+        return None
+    machine, flags = (_HEADER.unpack_from(image)[field] for field in (1, 6))
+    if machine != _CUDA:
+        return None
+    shift = 8 if image[_ABI_VERSION_AT] >= _ABI_OF_CUDA_13 else 0
+    return f"sm_{flags >> shift & 0xFF}"
 
 
 def sections(image: bytes) -> dict[str, bytes]:

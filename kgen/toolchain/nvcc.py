@@ -5,34 +5,29 @@ from __future__ import annotations
 import functools
 import os
 import re
-import signal
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import STDOUT, SubprocessError, TimeoutExpired
 
 from kgen.cachedir import cache_dir, temporary_dir, writing_cache
-from kgen.errors import CompileFailed, MissingTool, UsageError
-from kgen.files import replace_file
+from kgen.errors import CompileFailed, Hindered, MissingTool, UsageError
+from kgen.files import absolute_program, replace_file
 from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
+from kgen.processes import run
+from kgen.toolchain.added_flags import VARIABLES, require_no_contradiction
 from kgen.toolchain.binary import Binary, KernelResources
 from kgen.toolchain.cache import Entry, digest, digest_of_headers
 from kgen.toolchain.find import Tool, ask, find_nvcc
 from kgen.toolchain.headers import NEIGHBOURS, headers_of, link_neighbours, with_users_names
-from kgen.toolchain.machine_code import is_whole
+from kgen.toolchain.machine_code import arch_of, is_whole
 from kgen.toolchain.options import CompileOptions
 from kgen.toolchain.ptxas import parse_resources, warnings_of
 from kgen.toolchain.source import Compilable
 
 # Variables that change what nvcc and the host compiler under it do with the same command line.
-_ENVIRONMENT = (
-    "NVCC_PREPEND_FLAGS",
-    "NVCC_APPEND_FLAGS",
-    "NVCC_CCBIN",
-    "CPATH",
-    "CPLUS_INCLUDE_PATH",
-)
+_ENVIRONMENT = (*VARIABLES, "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH")
 _DEFAULT_OPTIONS = CompileOptions()
 
 
@@ -75,9 +70,15 @@ def compile_cubin(
 
 def prepare(source: Compilable, arch: str, options: CompileOptions) -> Job:
     """Check a request and return what to do for it. Raises UsageError and MissingTool."""
+    if source.is_host:
+        raise UsageError(
+            f"{_shown_name(source)} is plain C++ for the host, of which nvcc makes no cubin: "
+            "compile it with a C++ compiler, or name a version other than cpu"
+        )
     nvcc = find_nvcc()
     _check_request(source, arch, nvcc)
     flags = _flags(source, arch, options)
+    require_no_contradiction(flags)
     return Job(source, arch, (str(nvcc.path), *flags), _entry(source, flags, nvcc))
 
 
@@ -94,7 +95,7 @@ def compile_alone(job: Job) -> Binary:
     with writing_cache(entry.folder):
         replace_file(file, source.text)
         link_neighbours(source, entry.folder)
-    product = run_nvcc(job.command, file, _shown_name(source), _TIME_LIMIT_S)
+    product = run_nvcc(job, file, _shown_name(source), _TIME_LIMIT_S)
     kernels = kernels_of(source, parse_resources(product.output))
     log = warnings_of(product.output)
     binary = Binary(entry.cubin, product.image, job.arch, kernels, log)
@@ -114,18 +115,21 @@ def _supported_archs(nvcc: Path) -> tuple[str, ...]:
     temporary_dir()  # where nvcc makes a file even for this
     try:
         answer = ask(nvcc, "--list-gpu-code")
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, SubprocessError) as error:
         raise MissingTool(f"{nvcc} does not say what it compiles for: {error}") from None
     names = re.findall(r"^sm_\d+$", answer, re.MULTILINE)
     return tuple(sorted(names, key=lambda name: int(name.removeprefix("sm_"))))
 
 
 def _check_request(source: Compilable, arch: str, nvcc: Tool) -> None:
-    if source.is_host:
-        raise UsageError(f"{_shown_name(source)} is for the host; there is no cubin of it")
     if arch not in (known := supported_archs(nvcc)):
         raise UsageError(
             f"nvcc {nvcc.version} does not compile for {arch!r}; choose one of {', '.join(known)}"
+        )
+    if source.requires in known and known.index(arch) < known.index(source.requires):
+        raise UsageError(
+            f"{_shown_name(source)} uses what {arch} lacks; "
+            f"compile it for {source.requires} or newer"
         )
 
 
@@ -138,7 +142,7 @@ def _flags(source: Compilable, arch: str, options: CompileOptions) -> list[str]:
 
 
 def _entry(source: Compilable, flags: list[str], nvcc: Tool) -> Entry:
-    environment = {**os.environ, **include_paths()}
+    environment = _environment()
     compiler = [str(nvcc.path), nvcc.banner, *(environment.get(name, "") for name in _ENVIRONMENT)]
     neighbours = str(source.path.absolute().parent) if source.path else ""
     text = [source.filename, source.text, neighbours, *source.kernels]
@@ -146,20 +150,29 @@ def _entry(source: Compilable, flags: list[str], nvcc: Tool) -> Entry:
     return Entry(cache_dir("cubin") / key[:32], key, source.stem)
 
 
-def run_nvcc(command: tuple[str, ...], file: Path, name: str, limit_s: float) -> Product:
-    """Compile a file with nvcc for at most `limit_s` seconds; messages call it by `name`.
+def _environment() -> dict[str, str]:
+    """Return nvcc's environment, in which paths mean what they mean where the user is."""
+    environment = {**os.environ, **include_paths()}
+    if host_compiler := environment.get("NVCC_CCBIN"):
+        environment["NVCC_CCBIN"] = absolute_program(host_compiler)
+    return environment
 
-    Raises CompileFailed when that yields no cubin, MissingTool when there is no C++ compiler, or
-    too little memory or space.
+
+def run_nvcc(job: Job, file: Path, name: str, limit_s: float) -> Product:
+    """Compile a file as for `job` for at most `limit_s` seconds; messages call it by `name`.
+
+    Raises CompileFailed when that yields no cubin, UsageError for one of another architecture,
+    MissingTool when there is no C++ compiler, Hindered when there is too little memory or space.
     """
     with (
         writing_cache(file.parent),
         tempfile.TemporaryDirectory(dir=file.parent, prefix=".nvcc.") as scratch,
     ):
-        code, output = _run(command, file, Path(scratch), name, limit_s)
+        code, output = _run(job.command, file, Path(scratch), name, limit_s)
         output = with_users_names(output, file, name)
         _check_ending(code, output, name)
         image = _read_product(Path(scratch, "cubin"), name, output)
+        _check_arch(image, job.arch, name)
         rule = Path(scratch, "depends").read_text(encoding="utf-8", errors="surrogateescape")
     headers = headers_of(rule, file)
     return Product(image, output, headers, digest_of_headers(headers))
@@ -176,28 +189,15 @@ def _run(
     near = scratch.name
     (scratch / "tmp").symlink_to(temporary_dir())
     products = ["-o", f"{near}/cubin", "-MD", "-MF", f"{near}/depends", file.name]
-    process = subprocess.Popen(
-        [*command, *products],
-        cwd=file.parent,
-        env={**os.environ, **include_paths(), "TMPDIR": f"{near}/tmp"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    )
-    with process:
-        try:
-            output, _ = process.communicate(timeout=limit_s)
-        except BaseException as error:
-            # The programs that nvcc started are of its session; they would outlive nvcc alone.
-            os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise CompileFailed(
-                    f"nvcc was stopped after {limit_s:g} s with {name}; unroll less in it"
-                ) from None
-            raise
-    return process.returncode, output
+    environment = {**_environment(), "TMPDIR": f"{near}/tmp"}
+    where = {"cwd": file.parent, "env": environment}
+    try:
+        ran = run([*command, *products], timeout_s=limit_s, stderr=STDOUT, **where)
+    except TimeoutExpired:
+        raise CompileFailed(
+            f"nvcc was stopped after {limit_s:g} s with {name}; unroll less in it"
+        ) from None
+    return ran.returncode, ran.stdout
 
 
 def _check_ending(code: int, output: str, name: str) -> None:
@@ -220,8 +220,16 @@ def _read_product(cubin: Path, name: str, output: str) -> bytes:
             f"NVCC_APPEND_FLAGS:\n{output}"
         ) from None
     if not is_whole(image):
-        raise MissingTool(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
+        raise Hindered(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
     return image
+
+
+def _check_arch(image: bytes, asked: str, name: str) -> None:
+    if (found := arch_of(image)) not in (asked, None):
+        raise UsageError(
+            f"nvcc compiled {name} for {found}, though {asked} was asked for: look for what adds "
+            "flags to it, such as a script around it or its nvcc.profile"
+        )
 
 
 def kernels_of(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 
 from kgen.cachedir import temporary_dir
 from kgen.errors import MissingTool
+from kgen.hindered import require_unhindered
+from kgen.processes import run
 from kgen.toolchain.binary import Binary
 from kgen.toolchain.find import INSTALL_HINT, find_disassembler
 
@@ -52,8 +53,9 @@ def _disassemble(binary: Binary) -> str:
     with tempfile.NamedTemporaryFile(dir=temporary_dir(), suffix=".cubin") as cubin:
         cubin.write(binary.image)
         cubin.flush()
-        ran = subprocess.run([tool.path, "-c", cubin.name], capture_output=True, encoding="utf-8")
+        ran = run([tool.path, "-c", cubin.name])
     if ran.returncode != 0:
+        require_unhindered("nvdisasm", ran.returncode, ran.stderr)
         raise MissingTool(
             f"nvdisasm {tool.version} at {tool.path} cannot read code for {binary.arch} "
             f"({ran.stderr.strip()}); get a newer one with {INSTALL_HINT}"

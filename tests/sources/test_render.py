@@ -14,6 +14,7 @@ from kgen.specs.declared import choices
 from kgen.specs.spec import AXES, CHOICE_AXES, ROW_MAP, Spec
 from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
+from tests.sources.files import edited
 from tests.strategies import CHOICES, resolved, valid_specs
 
 GENERATED = Path(__file__).parents[2] / "generated"
@@ -165,14 +166,6 @@ def test_files_without_a_usable_header(text: str, sentence: str, tmp_path: Path)
     path.write_text(text)
     with pytest.raises(UsageError, match=sentence):
         read_source(path)
-
-
-def edited(tmp_path: Path, variant: str, old: str, new: str) -> Path:
-    text = render(checked(variant)).text
-    assert old in text
-    path = tmp_path / "mine.cu"
-    path.write_text(text.replace(old, new), encoding="utf-8")
-    return path
 
 
 def test_a_header_may_stand_behind_a_byte_order_mark_and_blank_lines(tmp_path: Path) -> None:

@@ -175,6 +175,8 @@ def test_a_blank_row_tells_why_a_candidate_cannot_run() -> None:
     assert (row.outcome, row.reason) == (Outcome.REFUSED, "too long")
 
 
-def test_only_kernels_have_flags() -> None:
+def test_only_kernels_have_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     assert blank(variant("a"), ROTATED, PROVENANCE).flags == "--std=c++17 -O3"
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DX")
+    assert blank(variant("a"), ROTATED, PROVENANCE).flags == "--std=c++17 -O3 -DX"
     assert blank(peer("b"), ROTATED, PROVENANCE).flags == ""

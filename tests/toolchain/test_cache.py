@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kgen.errors import MissingTool, UsageError
-from kgen.files import write_atomically
+from kgen.errors import MissingTool
 from kgen.sources.source import Source
 from kgen.toolchain import CompileOptions, compile_cubin, compile_many, find
 
@@ -21,7 +20,6 @@ FakeNvcc = Callable[..., Path]
 ONE_PROCESS = """
 import sys
 from types import SimpleNamespace
-from kgen.files import write_atomically
 from kgen.sources.source import Source
 from kgen.toolchain import compile_cubin
 source = Source(SimpleNamespace(is_host=False), "kernel", sys.argv[1], ("k",))
@@ -151,14 +149,6 @@ def test_eight_processes_at_once(fake_nvcc: FakeNvcc, make_source: MakeSource, c
     assert names == ["entry.json", "kernel.cu", "kernel.cubin"]
 
 
-def test_writing_replaces_the_file_in_one_step(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    with path.open("rb") as reader:
-        write_atomically(path, b"new")
-        assert (reader.read(), path.read_bytes()) == (b"old", b"new")
-
-
 def test_replaced_binary_stays_whole_for_who_reads_it(
     fake_nvcc: FakeNvcc, make_source: MakeSource
 ) -> None:
@@ -169,20 +159,6 @@ def test_replaced_binary_stays_whole_for_who_reads_it(
         (first.path.parent / "entry.json").unlink()
         assert compile_cubin(source, "sm_90").image != first.image
         assert reader.read() == first.image
-
-
-def test_failed_writing_leaves_the_old_file_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(self: Path, target: Path) -> None:
-        raise OSError(28, "no space")
-
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(UsageError, match="no space"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
 
 
 def test_cache_that_cannot_be_written(

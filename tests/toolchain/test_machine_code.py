@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import struct
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import kgen
 from kgen.sources.source import Source
 from kgen.toolchain import compile_cubin, machine_code_digest
-from kgen.toolchain.machine_code import is_whole, sections, stands_alone
+from kgen.toolchain.machine_code import arch_of, is_whole, sections, stands_alone
 
 MakeSource = Callable[..., Source]
 
@@ -90,3 +93,20 @@ def test_what_a_full_disk_left_of_a_cubin_is_not_whole(nvcc: None) -> None:
     assert is_whole(image)
     for kept in (0, 20, 64, 4096, len(image) - 300):
         assert not is_whole(image[:kept])
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_121"])
+def test_a_cubin_says_its_architecture(nvcc: None, arch: str) -> None:
+    assert arch_of(kgen.compile("v5", arch).image) == arch
+
+
+def test_a_cubin_of_cuda_12_says_its_architecture_elsewhere() -> None:
+    header = b"\x7fELF\2\1\1\x33\x07".ljust(16, b"\0") + struct.pack(
+        "<HHI24xI12x", 2, 190, 1, 0x5A055A
+    )
+    assert arch_of(header) == "sm_90"
+
+
+@pytest.mark.parametrize("image", [b"", b"\x7fELF", b"//ptx", Path(sys.executable).read_bytes()])
+def test_what_is_no_cubin_has_no_architecture(image: bytes) -> None:
+    assert arch_of(image) is None

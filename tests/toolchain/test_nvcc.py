@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ import pytest
 
 from kgen.errors import CompileFailed, MissingTool, UsageError
 from kgen.sources.source import Source
-from kgen.toolchain import Binary, CompileOptions, compile_cubin, compile_many
+from kgen.toolchain import Binary, CompileOptions, compile_cubin, compile_many, find_nvcc
 from kgen.toolchain.headers import headers_of, with_users_names
 
 MakeSource = Callable[..., Source]
@@ -113,7 +114,7 @@ def test_unknown_arch_lists_the_known(nvcc: None, make_source: MakeSource, arch:
 def test_host_source_is_refused(nvcc: None, make_source: MakeSource) -> None:
     host: Any = SimpleNamespace(is_host=True)
     source = dataclasses.replace(make_source("int main() {}"), spec=host)
-    with pytest.raises(UsageError, match=r"kernel\.cpp is for the host"):
+    with pytest.raises(UsageError, match=r"kernel\.cpp is plain C\+\+ for the host"):
         compile_cubin(source, "sm_90")
 
 
@@ -200,12 +201,37 @@ def test_no_host_compiler_is_not_the_sources_fault(
         compile_cubin(make_source(EMPTY, "k"), "sm_90")
 
 
+def test_host_compiler_by_a_relative_path(
+    nvcc: None, make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "g++").symlink_to(str(shutil.which("g++")))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NVCC_CCBIN", "tools/g++")
+    assert compile_cubin(make_source(EMPTY, "k"), "sm_90").log == ""
+
+
 def test_flags_that_keep_nvcc_from_compiling(
     nvcc: None, make_source: MakeSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NVCC_APPEND_FLAGS", "--dryrun")
     with pytest.raises(CompileFailed, match=r"wrote no cubin for kernel\.cu.*NVCC_APPEND_FLAGS"):
         compile_cubin(make_source(EMPTY, "k"), "sm_90")
+
+
+def test_an_nvcc_that_compiles_for_something_else(
+    nvcc: None,
+    make_source: MakeSource,
+    make_program: Callable[[str, str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = f'#!/bin/sh\nexec {find_nvcc().path} $(echo "$@" | sed s/sm_90/sm_80/)\n'
+    monkeypatch.setenv("KGEN_NVCC", str(make_program("tools/nvcc", script)))
+    sources = [make_source(EMPTY, "k"), make_source(EMPTY.replace("k()", "l()"), "l")]
+    with pytest.raises(UsageError, match=r"kernel\.cu for sm_80, though sm_90 was asked for"):
+        compile_cubin(sources[0], "sm_90")
+    with pytest.raises(UsageError, match="for sm_80, though sm_90 was asked for"):
+        compile_many(sources, "sm_90")
 
 
 def test_many_keep_their_order_and_failures_apart(nvcc: None, make_source: MakeSource) -> None:

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "observe.h"
+#include "report.h"
 #include "signals.h"
 #include "worker.h"
 
@@ -16,12 +18,21 @@ namespace {
 
 using Workers = std::vector<std::unique_ptr<Worker>>;
 
+template <class Work>
+std::thread started(Work work) {
+    try {
+        return std::thread(work);
+    } catch (const std::system_error& error) {
+        end_without_thread(error.code().value());
+    }
+}
+
 // Returns false when a worker met a fault. The first worker is the calling OS thread.
 bool run_launch(const Launch& launch, const Workers& workers) {
     std::atomic<uint64_t> next_block{launch.skipped_blocks};
     std::vector<std::thread> others;
     for (size_t i = 1; i < workers.size(); ++i) {
-        others.emplace_back([&, i] { workers[i]->run(launch, next_block); });
+        others.push_back(started([&, i] { workers[i]->run(launch, next_block); }));
     }
     workers[0]->run(launch, next_block);
     for (std::thread& other : others) other.join();
@@ -32,6 +43,7 @@ bool run_launch(const Launch& launch, const Workers& workers) {
 }  // namespace
 
 int run_job() {
+    end_when_new_fails();
     const Job job = read_job(stdin);
     Workers workers;
     for (unsigned i = 0; i < job.workers; ++i) workers.push_back(std::make_unique<Worker>(job));
@@ -41,7 +53,10 @@ int run_job() {
     observing::begin_job(job);
     for (const Launch& launch : job.launches) {
         observing::begin_launch(launch);
-        if (!run_launch(launch, workers)) return EXIT_FAULT;
+        if (!run_launch(launch, workers)) {
+            observing::end_faulty_job();
+            return EXIT_FAULT;
+        }
         observing::end_launch();
     }
     observing::end_job();

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 namespace kgen_cpu {
 
@@ -40,7 +41,19 @@ void write_report(const Report& report) {
 void end_without_memory(size_t bytes, const char* purpose) {
     std::fprintf(stderr, "%zu MB of memory for %s are not to be had (%s)\n", (bytes >> 20) + 1,
                  purpose, std::strerror(errno));
-    _exit(EXIT_NO_MEMORY);  // other OS threads may be running a block
+    _exit(EXIT_LACKING);  // other OS threads may be running a block
+}
+
+void end_without_thread(int error) {
+    std::fprintf(stderr, "no thread can be started (%s)\n", std::strerror(error));
+    _exit(EXIT_LACKING);
+}
+
+void end_when_new_fails() {
+    std::set_new_handler([] {
+        std::fputs("no memory is to be had\n", stderr);
+        _exit(EXIT_LACKING);
+    });
 }
 
 }  // namespace kgen_cpu

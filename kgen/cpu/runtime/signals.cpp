@@ -4,8 +4,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <utility>
+
+#include "report.h"
 
 namespace kgen_cpu {
 
@@ -60,7 +61,7 @@ void handle_time_limit(int, siginfo_t*, void* context) {
         const bool is_own = block == Block::current();
         block->report_timeout(is_own ? program_counter(context) : nullptr);
     }
-    _exit(EXIT_FAULT);
+    _exit(EXIT_TERMINATED);
 }
 
 void install(int signal, void (*handler)(int, siginfo_t*, void*)) {
@@ -81,7 +82,7 @@ void install_signal_handlers(std::vector<const Block*> blocks) {
 void use_signal_stack() {
     constexpr size_t BYTES = 64 * 1024;
     stack_t stack = {};
-    stack.ss_sp = std::malloc(BYTES);  // for the life of the process
+    stack.ss_sp = new char[BYTES];  // for the life of the process
     stack.ss_size = BYTES;
     sigaltstack(&stack, nullptr);
 }

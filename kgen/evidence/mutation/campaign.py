@@ -6,7 +6,6 @@ import functools
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,6 +15,7 @@ from kgen.errors import MissingTool
 from kgen.evidence.check import CheckRow, check, check_far_rows, walked_rows
 from kgen.evidence.mutation.machine_code import same_machine_code
 from kgen.evidence.mutation.mistakes import Mutant, mutants
+from kgen.processes import thread_pool
 from kgen.sources.render import render
 from kgen.sources.source import Source
 from kgen.specs.formula import formula
@@ -24,7 +24,7 @@ from kgen.specs.spec import Spec
 from kgen.specs.variants import spelling
 
 SURVIVORS = Path(__file__).parent / "survivors.toml"
-# A row length for the sources of register caches: several items, and a tail.
+# The least row length of sources and runs: of several tiles, and of a tail.
 COLS = 1027
 # Enough rows for every input in turn, and a last block that is not full.
 ROWS = 45
@@ -61,10 +61,10 @@ def campaign(specs: Iterable[Spec]) -> Iterator[Fate]:
     jobs = [
         (spelling(spec), source, mutant)
         for spec in specs
-        for source in [render(spec.resolve(COLS))]
+        for source in [render(spec.resolve(longest(spec)))]
         for mutant in mutants(source)
     ]
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with thread_pool(os.cpu_count() or 1) as pool:
         yield from pool.map(lambda job: fate_of(*job), jobs)
 
 
@@ -93,10 +93,15 @@ def first_failure(source: Source) -> CheckRow | None:
     return next((row for row in observed if not row.ok), None)
 
 
+def longest(spec: Spec) -> int:
+    """Return a row length of which a thread has several items, and a tail is left."""
+    return max(COLS, 2 * spec.row_threads * spec.vec_size + 3)
+
+
 def _shapes(spec: Spec) -> list[tuple[int, int]]:
     """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
     threads, vec, walked = spec.row_threads, spec.vec_size, walked_rows(spec)
-    lengths = [COLS, 3, 33, 257, threads * vec, threads * vec + 1, 2 * threads * vec + vec, 1]
+    lengths = [longest(spec), 3, 33, 257, threads * vec, threads * vec + 1, 2 * threads * vec + vec, 1]
     lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
     shapes = [(ROWS, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
     return [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]

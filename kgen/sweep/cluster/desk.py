@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from kgen.errors import KgenError, MissingTool
+from kgen.errors import Hindered, KgenError, MissingTool
 from kgen.sweep.cluster.crew import Crew, Member, result_of
 from kgen.sweep.cluster.process import TaskLost
 from kgen.sweep.cluster.tasks import Compile, Measure
@@ -103,7 +103,7 @@ class Desk:
         errand, member = found
         try:
             result = result_of(future, RESULT_S)
-        except TaskLost as lost:
+        except (TaskLost, Hindered) as lost:
             self._try_again(errand, f"{member.name}: {lost}")
         except KgenError as error:
             raise type(error)(f"{member.name}: {error}") from None

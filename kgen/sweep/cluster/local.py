@@ -1,21 +1,22 @@
 """A scheduler and workers on this machine, in a process of their own and outside of the terminal.
 
-`python -m kgen.sweep.cluster.local NUMBER [DEVICE...]` is that process. It prints the scheduler's
-address, and ends with its standard input. A Ctrl-C in the terminal is for the sweep, which then
+`main` is that process, with arguments NUMBER [DEVICE...]. It prints the scheduler's address, and
+ends with its standard input. A Ctrl-C in the terminal is for the sweep, which then
 stops the workers: it must not reach them, nor Dask while it starts them.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from subprocess import PIPE
 
 from kgen.cachedir import temporary_dir
 from kgen.errors import MissingTool, UsageError
+from kgen.processes import python, running
 from kgen.sweep.cluster.connect import GPU, quiet_dask
 
 HERE = "127.0.0.1"
@@ -40,16 +41,10 @@ def local_cluster(workers: int, on: str) -> Iterator[str]:
     """
     quiet_dask()
     devices = _devices(workers) if on == "gpu" else []
-    command = [sys.executable, "-m", __name__, str(workers), *devices]
     with (
         tempfile.TemporaryFile(dir=temporary_dir()) as said,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            text=True,
-            start_new_session=True,
+        running(
+            python(__name__, workers, *devices), stdin=PIPE, stdout=PIPE, stderr=said, text=True
         ) as process,
     ):
         assert process.stdin and process.stdout
@@ -58,6 +53,7 @@ def local_cluster(workers: int, on: str) -> Iterator[str]:
                 said.seek(0)
                 raise MissingTool(f"no workers can be started here: {_last_line(said.read())}")
             yield address
+        process.wait()
 
 
 def _last_line(said: bytes) -> str:
@@ -76,8 +72,9 @@ def _devices(workers: int) -> list[str]:
     return devices[:workers]
 
 
-def main(workers: int, devices: list[str]) -> None:
+def main() -> None:
     """Be the cluster's process; each worker sees a device of its own, if any are given."""
+    workers, devices = int(sys.argv[1]), sys.argv[2:]
     distributed = quiet_dask()
     environments = [{"CUDA_VISIBLE_DEVICES": device} for device in devices] or [{}] * workers
     nannies = {
@@ -88,7 +85,3 @@ def main(workers: int, devices: list[str]) -> None:
     with distributed.SpecCluster(nannies, scheduler) as cluster:
         print(cluster.scheduler_address, flush=True)
         os.read(0, 1)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])

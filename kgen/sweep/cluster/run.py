@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from kgen.errors import CompileFailed
+from kgen.errors import CompileFailed, Hindered
 from kgen.specs.formula import ceil_div
 from kgen.store.measurement import Measurement, Outcome
 from kgen.sweep.cluster.crew import Crew, Machine
@@ -74,7 +74,7 @@ class _Sweep:
     ) -> None:
         self.machine, self.how, self.desk = machine, how, desk
         self.record, self.watcher = record, watcher
-        self.binaries: dict[str, Binary | CompileFailed] = {}
+        self.binaries: dict[str, Binary | CompileFailed | Hindered] = {}
         self.waiting = [job for job in jobs if job.candidates]
         self.shapes: list[_Shape] = []
         self.nvcc = "" if how.search is Search.MODEL else self._choose_nvcc()
@@ -106,12 +106,14 @@ class _Sweep:
             self.desk.waiting.append(errand)
         self._measure_compiled()
 
-    def _compiled(self, texts: Sequence[str], results: Sequence[Binary | CompileFailed]) -> None:
+    def _compiled(
+        self, texts: Sequence[str], results: Sequence[Binary | CompileFailed | Hindered]
+    ) -> None:
         self.binaries |= zip(texts, results, strict=True)
         self._measure_compiled()
 
     def _not_compiled(self, texts: Sequence[str], reason: str) -> None:
-        self._compiled(texts, [CompileFailed(reason)] * len(texts))
+        self._compiled(texts, [Hindered(reason)] * len(texts))
 
     def _measure_compiled(self) -> None:
         """Begin with the jobs that have all of their binaries."""
@@ -196,7 +198,7 @@ class _Shape:
                 row = replace(row, remark=reason)
             else:
                 row = blank(one, self.how.protocol, self.how.provenance)
-                row = replace(row, outcome=Outcome.FAILED, reason=reason)
+                row = replace(row, outcome=Outcome.HINDERED, reason=reason)
             self.sweep.finish(replace(row, is_complete=False))
         self._go_on()
 
