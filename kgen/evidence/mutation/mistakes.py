@@ -142,7 +142,7 @@ MISTAKES = (
     Mistake("empty state at 0", r"\{-FLT_MAX, 0\.0f\}", r"{0.0f, 0.0f}"),
     Mistake("empty state at -inf", r"\{-FLT_MAX, 0\.0f\}", r"{-INFINITY, 0.0f}"),
     Mistake("empty state counts 1", r"\{-FLT_MAX, 0\.0f\}", r"{-FLT_MAX, 1.0f}"),
-    Mistake("padding counts", r": -INFINITY;", r": 0.0f;"),
+    Mistake("padding counts", r"(: |\] = )-INFINITY;", r"\g<1>0.0f;"),
     Mistake("minimum for maximum", r"fmaxf\(", r"fminf("),
     Mistake("maximum not updated", r"state\.m = (?:m|x|fmaxf\(state\.m, x\));", r";"),
     Mistake("maximum not subtracted", rf"([\w.]+(?:\[\w\])?) - {_MAX}", r"\1"),
