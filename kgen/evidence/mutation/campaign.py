@@ -101,7 +101,16 @@ def longest(spec: Spec) -> int:
 def _shapes(spec: Spec) -> list[tuple[int, int]]:
     """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
     threads, vec, walked = spec.row_threads, spec.vec_size, walked_rows(spec)
-    lengths = [longest(spec), 3, 33, 257, threads * vec, threads * vec + 1, 2 * threads * vec + vec, 1]
+    lengths = [
+        longest(spec),
+        3,
+        33,
+        257,
+        threads * vec,
+        threads * vec + 1,
+        2 * threads * vec + vec,
+        1,
+    ]
     lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
     shapes = [(ROWS, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
     return [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
