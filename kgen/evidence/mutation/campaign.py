@@ -24,6 +24,7 @@ from kgen.specs.spec import Spec
 from kgen.specs.variants import spelling
 
 SURVIVORS = Path(__file__).parent / "survivors.toml"
+SAME_CODE = "the machine code is the same"
 # The least row length of sources and runs: of several tiles, and of a tail.
 COLS = 1027
 # Enough rows for every input in turn, and a last block that is not full.
@@ -101,7 +102,16 @@ def longest(spec: Spec) -> int:
 def _shapes(spec: Spec) -> list[tuple[int, int]]:
     """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
     threads, vec, walked = spec.row_threads, spec.vec_size, walked_rows(spec)
-    lengths = [longest(spec), 3, 33, 257, threads * vec, threads * vec + 1, 2 * threads * vec + vec, 1]
+    lengths = [
+        longest(spec),
+        3,
+        33,
+        257,
+        threads * vec,
+        threads * vec + 1,
+        2 * threads * vec + vec,
+        1,
+    ]
     lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
     shapes = [(ROWS, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
     return [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
@@ -110,7 +120,7 @@ def _shapes(spec: Spec) -> list[tuple[int, int]]:
 def _why_equivalent(original: Source, mutant: Mutant) -> str:
     try:
         if not original.spec.is_host and same_machine_code(original, mutant.source):
-            return "the machine code is the same"
+            return SAME_CODE
     except MissingTool:
         pass  # without an nvcc the written reasons alone decide
     return explanation("equivalent", original.spec, mutant.key)
