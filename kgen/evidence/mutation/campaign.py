@@ -24,6 +24,7 @@ from kgen.specs.spec import Spec
 from kgen.specs.variants import spelling
 
 SURVIVORS = Path(__file__).parent / "survivors.toml"
+SAME_CODE = "the machine code is the same"
 # The least row length of sources and runs: of several tiles, and of a tail.
 COLS = 1027
 # Enough rows for every input in turn, and a last block that is not full.
@@ -119,7 +120,7 @@ def _shapes(spec: Spec) -> list[tuple[int, int]]:
 def _why_equivalent(original: Source, mutant: Mutant) -> str:
     try:
         if not original.spec.is_host and same_machine_code(original, mutant.source):
-            return "the machine code is the same"
+            return SAME_CODE
     except MissingTool:
         pass  # without an nvcc the written reasons alone decide
     return explanation("equivalent", original.spec, mutant.key)

@@ -110,7 +110,7 @@ MISTAKES = (
     Mistake("guard one column short", r"c < cols( \?|\))", r"c < cols - 1\1"),
     Mistake("guard one column long", r"c < cols( \?|\))", r"c <= cols\1"),
     Mistake("stride of a warp", rf"(c|v) \+= {_STRIDE}", r"\1 += \2 / 2"),
-    Mistake("stride of the slots", rf"([ik]) \* {_STRIDE}", r"\1 * \2 / 2"),
+    Mistake("stride of the slots", rf"(= threadIdx[^;]* \+ [ik] \*) {_STRIDE}", r"\1 \2 / 2"),
     Mistake("lane of another warp", rf"threadIdx\.x % {_STRIDE}", r"threadIdx.x % (\1 / 2)"),
     Mistake("one vector too few", r"v < vecs(;| \?|\))", r"v < vecs - 1\1"),
     Mistake("one vector too many", r"v < vecs(;| \?|\))", r"v <= vecs\1"),
