@@ -65,7 +65,7 @@ def sweep(workers: int, rows: int, cols: int) -> Throughput:
     """Sweep on so many workers, from an empty database on."""
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "results.sqlite"
-        command = [sys.executable, "-m", "kgen", "sweep", "--variants", VARIANTS]
+        command = [sys.executable, "-P", "-m", "kgen", "sweep", "--variants", VARIANTS]
         command += [f"--rows={rows}", f"--cols={cols}", f"--local-workers={workers}", f"--db={db}"]
         command += [f"--axis={axis}" for axis in AXES]
         start = time.perf_counter()

@@ -36,7 +36,7 @@ from kgen.specs.rules import problems
 from kgen.specs.variants import checked, parse
 from kgen.specs.versions import VERSIONS
 from kgen.sweep.plan import plan
-from kgen.sweep.space import Space
+from kgen.sweep.space import Space, everything
 
 LIST_RUNS = 10
 CPU_RUNS = 5
@@ -109,6 +109,9 @@ def measure_planning() -> Iterator[Figure]:
     """Time the plan of a sweep, and the spelling and rendering of some of its kernels."""
     times = [seconds(plan, PLANNED) for _ in range(PLAN_RUNS)]
     yield figure(f"planning {PLANNED.combinations:,} points", "s", times, "< 5 s")
+    spaces = everything([1024], [4096])
+    points = sum(space.combinations for space in spaces)
+    yield figure(f"planning everything, {points:,} points", "s", [seconds(plan, *spaces)], "< 10 s")
     points = plan(PLANNED).points
     some = points[:: len(points) // RENDERED][:RENDERED]
     times = [1e6 * seconds(lambda point: point.variant, point) for point in some]
@@ -133,7 +136,7 @@ def measure_list() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as bytecode:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        command = [sys.executable, "-m", "kgen", "list"]
+        command = [sys.executable, "-P", "-m", "kgen", "list"]
         start = functools.partial(
             subprocess.run, command, env=environment, stdout=subprocess.DEVNULL, check=True
         )

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kgen.version import __version__ as __version__
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from kgen.specs.spec import Spec
     from kgen.toolchain import Binary, CompileOptions
 
-__version__ = "0.1.0"
 __all__ = ["compile", "render", "run", "spec", "versions"]
 
 # The functions import what they need when they are called: a command that lists names must not

@@ -1,8 +1,8 @@
 """The errors that a user can cause or meet, each with the exit code the command line ends with.
 
-0 is success; 1 means a check failed; 2 means the request was wrong; 3 means that something is
-missing on this machine. The message of every error is one sentence with the offending values and
-what to do.
+0 is success; 1 means a check failed; 2 means the request was wrong; 3 means that this machine lacks
+something: a tool, or memory, space and the like. The message of every error is one sentence with
+the offending values and what to do.
 """
 
 
@@ -29,7 +29,14 @@ class CompileFailed(CheckFailed):
 
 
 class KernelFault(CheckFailed):
-    """A kernel broke CUDA's rules while it ran; the message names the line of the `.cu`."""
+    """A kernel broke CUDA's rules while it ran; the message names the line of the `.cu`.
+
+    `line` is that line, 0 when it is unknown.
+    """
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
 
 
 class KernelTimeout(KernelFault):

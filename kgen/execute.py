@@ -16,7 +16,7 @@ from kgen.sources.render import render
 from kgen.sources.source import Source
 from kgen.specs.rules import require_valid
 from kgen.specs.spec import Spec
-from kgen.specs.variants import checked
+from kgen.specs.variants import checked, spelling
 from kgen.text import names_a_file
 
 if TYPE_CHECKING:
@@ -41,6 +41,19 @@ def find_target(text: str, overlay: Overlay = OURS) -> Target:
     if not isinstance(text, str):
         raise UsageError(f"{text!r} names no kernel; give a variant such as 'v7:items=4' or a file")
     return read_source(Path(text), overlay) if names_a_file(text) else checked(text, overlay)
+
+
+def name_of(target: Target) -> str:
+    """Return what a user calls the target: the variant, or the path of an edited file."""
+    if isinstance(target, Source):
+        return str(target.path or target.filename)
+    return spelling(target)
+
+
+def require_kernel(target: Target, instead: str) -> None:
+    """Raise UsageError for plain C++ for the host, which says what to do `instead`."""
+    if target.is_host:
+        raise UsageError(f"{name_of(target)} is plain C++ for the host, not a kernel: {instead}")
 
 
 def source_for(target: Target, rows: int, cols: int) -> Source:
@@ -70,10 +83,12 @@ def run(
     compiler flags of the GPU's side; `schedule` is the order of threads on the CPU's, where the
     kernels may take `timeout_s` seconds and x and y start `offsets` elements off an aligned
     address.
-    Raises UsageError for an unsuitable array or shape, KernelFault when the kernel breaks CUDA's
-    rules, MissingTool when a compiler or device is not on this machine.
+    Raises UsageError for an unsuitable array, shape or place, KernelFault when the kernel breaks
+    CUDA's rules, MissingTool when a compiler or device is not on this machine.
     """
     require_place(on)
+    if on == "gpu":
+        require_kernel(target, "run it on the CPU, with --on cpu")
     matrix = as_matrix(x)
     source = source_for(target, *matrix.shape)
     launches = plan(source, *matrix.shape)
@@ -113,19 +128,34 @@ def run_last_rows(
 
 
 def observe(
-    target: Target, x: NDArray[np.float32], schedule: str = "in_order", seed: int = 0
+    target: Target,
+    x: NDArray[np.float32],
+    schedule: str = "in_order",
+    seed: int = 0,
+    timeout_s: float = 120.0,
+    offsets: tuple[int, int] = (0, 0),
 ) -> Observation:
     """Return what the kernel does with `x` on the CPU: every access, counted and checked.
 
-    `x` is as for `run`, and so are the errors; the observation's `y` has rows x cols. Raises
-    MissingTool when the compiler is not GCC.
+    `x`, `offsets` and the errors are as for `run`; the observation's `y` has rows x cols. A fault
+    that ends the run after something was found is an ObservedFault. Raises MissingTool when the
+    compiler is not GCC.
     """
     from kgen import cpu
 
     matrix = as_matrix(x)
     source = source_for(target, *matrix.shape)
     launches = plan(source, *matrix.shape)
-    return cpu.observe(source, launches, matrix, schedule=schedule, seed=seed)
+    return cpu.observe(
+        source,
+        launches,
+        matrix,
+        schedule=schedule,
+        seed=seed,
+        timeout_s=timeout_s,
+        x_offset=offsets[0],
+        y_offset=offsets[1],
+    )
 
 
 def as_matrix(x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -6,7 +6,6 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-import kgen
 from kgen.errors import UsageError
 from kgen.files import named_path
 
@@ -14,7 +13,7 @@ from kgen.files import named_path
 @functools.cache
 def template_dir() -> Path:
     """Return kgen's templates: inside an installed package, beside it in a checkout."""
-    package = Path(kgen.__file__).parent
+    package = Path(__file__).parent
     inside = package / "templates"
     return inside if inside.is_dir() else package.parent / "templates"
 

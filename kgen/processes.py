@@ -47,8 +47,8 @@ def start(command: Command, *, env: Mapping[str, str] | None = None, **how: Any)
 
 def end(process: Popen[Any]) -> None:
     """End a process and what it has started, as far as they are there, and wait for it."""
-    for signal, patience_s in ((SIGTERM, GRACE_S), (SIGKILL, None)):
-        if process.poll() is None:
+    if process.poll() is None:
+        for signal, patience_s in ((SIGTERM, GRACE_S), (SIGKILL, None)):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal)
             with suppress(TimeoutExpired):
@@ -124,8 +124,7 @@ class _Crew:
         with self._lock:
             self._is_over = True
         for process in list(self.running):
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, SIGKILL)
+            end(process)
 
 
 @functools.cache

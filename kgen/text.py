@@ -17,15 +17,18 @@ def with_name(text: str, file: str, name: str) -> str:
     return re.sub(rf"(?<![\w/.-])(?:\./)?{re.escape(file)}{end}", lambda _: name, text)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'v7'?` with the nearest known words, or the list of all of them."""
+def did_you_mean(word: str, known: Iterable[str], listed: Iterable[str] | None = None) -> str:
+    """Return `; did you mean 'v7'?` with the nearest known words, whatever their case.
+
+    Where none is near, the known words are listed, or those of them that are `listed`.
+    """
     import difflib
 
-    names = list(map(str, known))  # members of an enumeration, too
-    near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
+    names = {str(name).lower(): str(name) for name in known}  # members of an enumeration, too
+    near = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.5)
     if near:
-        return f"; did you mean {' or '.join(repr(name) for name in near)}?"
-    return f"; known are {', '.join(names)}"
+        return f"; did you mean {' or '.join(repr(names[name]) for name in near)}?"
+    return f"; known are {', '.join(names.values() if listed is None else listed)}"
 
 
 def install_hint(extra: str) -> str:

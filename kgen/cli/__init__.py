@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 from typing import NoReturn
@@ -25,14 +26,15 @@ def main() -> None:
 
 
 def _main() -> None:
+    _open_streams()
+    _forget_silly_widths()
     from kgen.cli.app import app
     from kgen.errors import KgenError, MissingTool
     from kgen.hindered import hindrance
 
-    _open_streams()
     try:
         try:
-            app()
+            app(prog_name="kgen")  # however it was called, for completion too
         finally:
             sys.stdout.flush()  # while a failure to write can still be told
     except KgenError as error:
@@ -60,6 +62,13 @@ def _open_streams() -> None:
             setattr(sys, name, io.StringIO())
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _forget_silly_widths() -> None:
+    """Have a width of the terminal only if it is usable: what prints hangs or fails with others."""
+    for name in ("COLUMNS", "LINES", "TERMINAL_WIDTH"):
+        if not re.fullmatch("0*[1-9][0-9]{1,3}", os.environ.get(name, "80")):
+            del os.environ[name]
 
 
 def _end_by(number: int, frame: object) -> NoReturn:

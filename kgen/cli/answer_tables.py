@@ -11,7 +11,7 @@ from kgen.store.measurement import Measurement
 from kgen.sweep.answer import Answer, ShapeAnswer
 from kgen.sweep.crossover import Crossover, Stretch
 from kgen.sweep.effects import Alternative, Effect
-from kgen.sweep.model import REFERENCE_GPU
+from kgen.sweep.model import RANKING, REFERENCE_GPU
 from kgen.sweep.rows import cost_us
 
 # How many of the tied are named.
@@ -22,6 +22,7 @@ def as_objects(answer: Answer) -> dict[str, Any]:
     """Return the answer for JSON; `cost_us` is a time, or the model's figure if `is_modelled`."""
     return {
         "is_modelled": answer.is_modelled,
+        "model": str(RANKING) if answer.is_modelled else None,
         "shapes": [_shape_object(shape) for shape in answer.shapes],
         "stretches": [asdict(stretch) for stretch in answer.stretches],
         "crossovers": [asdict(crossover) for crossover in answer.crossovers],
@@ -53,13 +54,14 @@ def _row_object(row: Measurement) -> dict[str, Any]:
 
 def print_answer(answer: Answer) -> None:
     """Print what is best on each shape, where versions overtake each other, and what axes did."""
-    us = "model us" if answer.is_modelled else "us"
+    us, best = ("model us", "the model's best") if answer.is_modelled else ("us", "the best")
     if answer.is_modelled:
-        print(f"Nothing was timed: the order is that of a cost model of an {REFERENCE_GPU.name}.\n")
+        print(f"Nothing was timed: the order is that of a cost model of an {REFERENCE_GPU.name}.")
+        print(f"{RANKING}\n")
     winners = ("shape>", "best", f"{us}>", "+- %>", "% of copy>", "regs>", "tied with")
-    print_table("the best", winners, map(_winner_cells, answer.shapes))
+    print_table(best, winners, map(_winner_cells, answer.shapes))
     if any(len(shape.by_version) > 1 for shape in answer.shapes):
-        columns = ("shape>", "version", "its best", f"{us}>", "to the best>")
+        columns = ("shape>", "version", "its best", f"{us}>", f"to {best}>")
         cells = (row for shape in answer.shapes for row in _version_cells(shape))
         print_table("\nversions", columns, cells)
     for line in _overtaking(answer):
@@ -134,7 +136,8 @@ def _span(stretch: Stretch) -> str:
 
 
 def _print_effects(shape: ShapeAnswer) -> None:
-    columns = ("axis", "value", "time>", "range>", "pairs>", "others as in the winner")
+    cost = "model>" if shape.is_modelled else "time>"
+    columns = ("axis", "value", cost, "range>", "pairs>", "others as in the winner")
     rows = (cells for effect in _told_apart(shape.effects) for cells in _effect_cells(effect))
     print_table(f"\nwhat each axis was worth at {_shape(shape)}", columns, rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from kgen.cli import (
     bench,
     build,
+    completion,
     explore,
     make,
     mutate,
@@ -22,41 +24,48 @@ from kgen.cli import (
     sweep,
     tune,
 )
+from kgen.cli.examples import epilog
 
 app = typer.Typer(
     name="kgen",
     help="Generates, proves and measures CUDA softmax kernels. A VARIANT is a version with axes "
-    "set: v7:items=4,threads=512. Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 something "
-    "is missing on this machine, 130 a sweep was ended by Ctrl-C.",
+    "set: v7:items=4,threads=512. kgen COMMAND -h has examples. "
+    "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 this machine lacks something (a tool, "
+    "memory, space), 130 ended by Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("list")(explore.list_versions)
-app.command("show")(explore.show)
-app.command("explain")(explore.explain_variant)
-app.command("diff")(explore.diff)
-app.command("build")(build.build)
-app.command("sass")(make.sass)
-app.command("export")(make.export)
-app.command("run")(prove.run)
-app.command("check")(prove.check)
-app.command("count")(observe.count)
-app.command("profile")(profile.profile)
-app.command("mutate")(mutate.mutate)
-app.command("bench")(bench.bench)
-app.command("reproduce")(reproduce.reproduce)
-app.command("sweep")(sweep.sweep)
-app.command("results")(results.results)
-app.command("report")(report.report)
-app.command("tune")(tune.tune)
-app.command("doctor")(explore.doctor)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "list": explore.list_versions,
+    "show": explore.show,
+    "explain": explore.explain_variant,
+    "diff": explore.diff,
+    "build": build.build,
+    "sass": make.sass,
+    "export": make.export,
+    "run": prove.run,
+    "check": prove.check,
+    "count": observe.count,
+    "profile": profile.profile,
+    "mutate": mutate.mutate,
+    "bench": bench.bench,
+    "reproduce": reproduce.reproduce,
+    "sweep": sweep.sweep,
+    "results": results.results,
+    "report": report.report,
+    "tune": tune.tune,
+    "doctor": explore.doctor,
+    "completion": completion.completion,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name, epilog=epilog(_name))(_command)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from kgen import __version__
+        from kgen.version import __version__
 
         print(f"kgen {__version__}")
         raise typer.Exit

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgen.cli.console import Json, On, print_json, print_table, time_option
+from kgen.cli.complete import complete_variant
+from kgen.cli.console import Json, On, Variants, print_json, print_table, time_option
 from kgen.errors import CheckFailed, Hindered, UsageError
 
 if TYPE_CHECKING:
@@ -23,13 +24,17 @@ Db = Annotated[
 
 
 def bench(
-    variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
+    variants: Variants = None,
     rows: Annotated[int, typer.Option(min=0, help="Rows of the matrix.")] = 1024,
     cols: Annotated[int, typer.Option(min=0, help="Elements of a row.")] = 4096,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
     l2: Annotated[str | None, typer.Option(help="The L2 cache: cold or warm.")] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="What speed-ups compare with; the first by default.")
+        str | None,
+        typer.Option(
+            help="What speed-ups compare with; the first by default.",
+            autocompletion=complete_variant,
+        ),
     ] = None,
     fail_if_slower: Annotated[
         str | None, typer.Option(help="Exit 1 if a variant is slower than the baseline by 2%, say.")
@@ -58,6 +63,7 @@ def bench(
     limit = _percentage(fail_if_slower)
     how = find_protocol(protocol, l2, budget_s=seconds, seed=seed, input_name=dist)
     candidates = _candidates(variants, rows, cols, peers, peer_dir)
+    _require_kernels(candidates, on)
     if limit is not None and baseline is None:
         raise UsageError("--fail-if-slower needs --baseline VARIANT to compare with")
     if limit is not None and on == "cpu":
@@ -95,10 +101,23 @@ def _candidates(
     return list(unique.values())
 
 
+def _require_kernels(candidates: Sequence[Candidate], on: str) -> None:
+    """Raise UsageError when a GPU is asked for by versions for the host alone."""
+    from kgen.store.measurement import Kind
+
+    ours = [candidate for candidate in candidates if candidate.kind is not Kind.COPY]
+    if on == "gpu" and all(candidate.is_host for candidate in ours):
+        names = ", ".join(candidate.name for candidate in ours)
+        raise UsageError(
+            f"{names}: plain C++ for the host, no kernel; name a kernel to time beside it, or "
+            "verify it alone with --on cpu"
+        )
+
+
 def _baseline(baseline: str | None, candidates: Sequence[Candidate]) -> str | None:
     """Return the candidate's name for what the user calls it."""
     from kgen.cli.targets import find_target
-    from kgen.evidence.check import name_of
+    from kgen.execute import name_of
 
     names = [candidate.name for candidate in candidates]
     if baseline is None or baseline in names:

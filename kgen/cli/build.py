@@ -11,11 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgen.cli.console import Items, Json, Threads, Vec, print_json, print_table, with_options
+from kgen.cli.complete import complete_variant
+from kgen.cli.console import (
+    Items,
+    Json,
+    Threads,
+    Variants,
+    Vec,
+    print_json,
+    print_table,
+    with_options,
+)
 from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
 
 if TYPE_CHECKING:
-    from kgen.sources.build import KernelReport
+    from kgen.outputs.build import KernelReport
     from kgen.sources.source import Source
     from kgen.toolchain import CompileOptions
 
@@ -27,11 +37,14 @@ Reports = dict[tuple[Path, str], dict[str, "KernelReport"]]
 
 
 def build(
-    variants: Annotated[
-        list[str] | None, typer.Argument(help="Variants (v7:items=4) or edited .cu files.")
-    ] = None,
+    variants: Variants = None,
     more: Annotated[
-        list[str] | None, typer.Option("--variant", help="The same, as an option; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--variant",
+            help="The same, as an option; repeatable.",
+            autocompletion=complete_variant,
+        ),
     ] = None,
     all_versions: Annotated[bool, typer.Option("--all", help="Build every named version.")] = False,
     check: Annotated[
@@ -99,7 +112,7 @@ def _refuse(why: str, words: Sequence[str], options: dict[str, Any]) -> None:
 
 
 def _check_drift(folder: Path) -> None:
-    from kgen.sources.build import drifted
+    from kgen.outputs.build import drifted
 
     changed = drifted(folder)
     if changed:
@@ -115,7 +128,7 @@ def _write_named(texts: Sequence[str], cols: int | None, out: Path | None, force
 
     Raises UsageError when two would be the same file, before anything is written.
     """
-    from kgen.sources.build import place, write
+    from kgen.outputs.build import place, write
 
     built: Built = {}
     for source in [_source(text, cols) for text in texts]:
@@ -145,7 +158,7 @@ def _source(text: str, cols: int | None) -> Source:
 
 
 def _write_all(folder: Path, force: bool) -> Built:
-    from kgen.sources.build import named_sources, write_all
+    from kgen.outputs.build import named_sources, write_all
 
     return dict(zip(write_all(folder, force), named_sources().values(), strict=False))
 
@@ -199,7 +212,7 @@ def _hindrance(devices: Built) -> str:
 
 def _compile(devices: Built, archs: list[str], options: CompileOptions, cols: int) -> Reports:
     """Return every kernel's reports by architecture. Raises CompileFailed with nvcc's words."""
-    from kgen.sources.build import report
+    from kgen.outputs.build import report
     from kgen.toolchain import compile_many
 
     reports: Reports = {}

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kgen.cli.complete import complete_variant
 from kgen.errors import UsageError
 from kgen.text import names_a_file
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# A table in fewer columns than these is not one; the terminal breaks its lines.
+LEAST_WIDTH = 60
+# Lines that go to a file or to another program are not broken.
+NO_LIMIT = 100_000
+
+Variant = Annotated[
+    str, typer.Argument(help="A variant, or a .cu file.", autocompletion=complete_variant)
+]
+Variants = Annotated[
+    list[str] | None,
+    typer.Argument(help="Variants or .cu files.", autocompletion=complete_variant),
+]
+OnlyVariants = Annotated[
+    str | None,
+    typer.Option(
+        "--variant", help="Only such variants: 'v7*' or v7.", autocompletion=complete_variant
+    ),
+]
 Items = Annotated[
     str | None, typer.Option("--items", help="Set the axis items (items_per_thread).")
 ]
@@ -68,24 +91,45 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table; a column whose name ends in `>` is set flush right."""
+    """Print a table; a column whose name ends in `>` is set flush right.
+
+    A column that has nothing in any of the rows is left out.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, title_justify="left", box=None, header_style="bold")
-    for column in columns:
+    if title:
+        print_text(title, "italic")
+    cells = list(rows)
+    filled = [any(row[i] not in ("", None) for row in cells) for i in range(len(columns))]
+    table = Table(box=None, header_style="bold", show_header=any(columns))
+    for column in itertools.compress(columns, filled if cells else [True] * len(columns)):
         right = column.endswith(">")
         table.add_column(column.rstrip(">"), justify="right" if right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text.from_ansi(str(cell)) if cell is not None else "" for cell in row))
-    print_rich(table)
+    for row in cells:
+        shown = ("" if cell is None else cell for cell in itertools.compress(row, filled))
+        table.add_row(*(Text.from_ansi(str(cell)) for cell in shown))
+    console().print(table)
 
 
-def print_rich(thing: Any, stderr: bool = False) -> None:
-    """Print with colours on a terminal and without them elsewhere, never cutting a line short."""
+def print_text(text: str, style: str = "", is_code: bool = False) -> None:
+    """Print words, broken at blanks on a terminal and left whole elsewhere, as code always is."""
+    from rich.text import Text
+
+    console().print(Text(text, style=style), soft_wrap=is_code)
+
+
+def console() -> Console:
+    """Return what prints on standard output: as wide as the terminal, as wide as can be elsewhere.
+
+    Colours are the terminal's choice, and those of NO_COLOR and FORCE_COLOR.
+    """
     from rich.console import Console
 
-    console = Console(stderr=stderr, highlight=False)
-    if not console.is_terminal:
-        console = Console(stderr=stderr, highlight=False, width=160, color_system=None)
-    console.print(thing)
+    made = Console(highlight=False)
+    made.width = max(made.width, LEAST_WIDTH) if _on_terminal() else NO_LIMIT
+    return made
+
+
+def _on_terminal() -> bool:
+    return sys.stdout.isatty()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,25 +10,32 @@ from kgen.cli.console import (
     Items,
     Json,
     Threads,
+    Variant,
     Vec,
     print_json,
-    print_rich,
     print_table,
+    print_text,
     with_options,
 )
-from kgen.specs.spec import AXES, Spec, format_value, short_name
+from kgen.errors import UsageError
+from kgen.specs.spec import AXES, ROW_MAP, Spec, format_value, short_name
+
+if TYPE_CHECKING:
+    from kgen.specs.notes import Note
+    from kgen.specs.versions import Version
 
 
 def list_versions(json: Json = False) -> None:
-    """List the named versions: parent, what changes against it, scans of the input."""
-    from kgen.specs.describe import change_words
-    from kgen.specs.versions import VERSIONS
+    """List the named versions: scans of the input, what each is, and its parent with axes set."""
+    from kgen.specs.notes import notes
+    from kgen.specs.versions import SERIES, VERSIONS
 
     if json:
         print_json(
             [
                 {
                     "name": name,
+                    "what": notes()[name].what,
                     "parent": version.parent,
                     "changes": {axis: list(pair) for axis, pair in version.changes.items()},
                     "scans": version.spec.scans,
@@ -40,14 +47,27 @@ def list_versions(json: Json = False) -> None:
         return
     print_table(
         "",
-        ("version", "parent", "scans>", "what changes against the parent"),
+        ("version", "scans>", "what it is", "parent: what is set on it"),
         (
-            (name, version.parent or "-", version.spec.scans, change_words(version.changes) or "-")
+            (name, version.spec.scans, notes()[name].what, _of_parent(version))
             for name, version in VERSIONS.items()
         ),
     )
+    for series, words in SERIES.items():
+        print_text(f"\n{series}: {words}")
     words = ", ".join(short_name(axis) for axis in AXES)
-    print(f"\nAxes that can be set on any of them (kgen show VERSION explains): {words}")
+    print_text(f"\nAxes that can be set on any of them (kgen show VERSION explains): {words}")
+
+
+def _of_parent(version: Version) -> str:
+    """Return the version as its parent with axes set, spaced so that lines can be broken."""
+    from kgen.specs.variants import spelling
+
+    if not version.parent:
+        return "-"
+    return (
+        spelling(version.spec.replace(version=version.parent)).replace(":", ": ").replace(",", ", ")
+    )
 
 
 def _axes(spec: Spec) -> dict[str, Any]:
@@ -55,7 +75,7 @@ def _axes(spec: Spec) -> dict[str, Any]:
 
 
 def show(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
@@ -63,12 +83,11 @@ def show(
     cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
     json: Json = False,
 ) -> None:
-    """Show a variant: axes, launch, shared memory, what it requires, what to know of it."""
+    """Show a variant: why it is as it is, the usual mistake; axes, launch, what it requires."""
     from kgen.cli.targets import find_target
     from kgen.execute import source_for
     from kgen.launch import plan
     from kgen.specs import describe
-    from kgen.specs.axes import choices
     from kgen.specs.notes import notes
     from kgen.specs.rules import static_shared_bytes
     from kgen.specs.variants import spelling
@@ -76,12 +95,11 @@ def show(
     target = find_target(with_options(variant, items, vec, threads))
     source = source_for(target, rows, cols)
     launches = plan(source, rows, cols)
-    spec, note = source.spec, notes().get(source.spec.version)
-    parent, changes = describe.lineage(spec)
+    spec, note = source.spec, notes()[source.spec.version]
     facts = {
         "variant": spelling(target) if isinstance(target, Spec) else str(target.path),
         "title": describe.title(spec),
-        "parent": describe.parent_line(parent, changes),
+        "parent": describe.parent_line(*describe.lineage(spec)),
         "requires": describe.requires(spec),
         "scans": spec.scans,
         "static_shared_bytes": static_shared_bytes(spec),
@@ -90,41 +108,55 @@ def show(
     }
     if json:
         runs = [vars(launch) for launch in launches.launches]
-        why = {"why": note.why, "mistake": note.mistake} if note else {}
-        print_json(
-            {**facts, "rows": rows, "cols": cols, "axes": _axes(spec), "launches": runs} | why
-        )
+        shape = {"rows": rows, "cols": cols, "axes": _axes(spec), "launches": runs}
+        why = {"why": note.why, "mistake": note.mistake, "why_changes": note.changes}
+        print_json({**facts, **shape, **why})
         return
-    print_table(f"{facts['variant']}: {facts['title']}", ("", ""), list(facts.items())[2:])
-    print_table(
-        "\nAxes",
-        ("axis", "value", "choices", "meaning"),
-        (
-            (
-                short_name(axis),
-                format_value(getattr(spec, axis)),
-                choices(axis, spec.overlay),
-                AXES[axis].metadata["help"],
-            )
-            for axis in AXES
-        ),
-    )
+    print_text(f"{facts['variant']}: {facts['title']}\n")
+    _print_note(spec.version, note)
+    print_table("", ("", ""), list(facts.items())[2:])
+    _print_axes(spec)
     print_table(
         f"\nLaunches on {rows} x {cols}",
         ("kernel", "grid>", "block>", "dynamic shared bytes>", "arguments"),
         ((k.kernel, k.grid, k.block, k.shared_bytes, ", ".join(k.args)) for k in launches.launches),
     )
-    if note:
-        print(f"\nWhy it is as it is: {note.why}\n\nThe usual mistake: {note.mistake}")
+
+
+def _print_note(version: str, note: Note) -> None:
+    """Print what a learner should know of a version; of each of several changes, why it is made."""
+    from kgen.specs.describe import change_words
+    from kgen.specs.versions import VERSIONS
+
+    print_text(f"Why it is as it is: {note.why}\n")
+    if note.changes:
+        print_text(f"What changes against {VERSIONS[version].parent}:\n")
+    for axis, why in note.changes.items():
+        print_text(f"- {change_words({axis: VERSIONS[version].changes[axis]})}: {why}\n")
+    print_text(f"The usual mistake: {note.mistake}\n")
+
+
+def _print_axes(spec: Spec) -> None:
+    """Print every axis with its value, and below it what each of its choices is."""
+    from kgen.specs.declared import choices
+
+    rows: list[tuple[str, str, str]] = []
+    for axis in (*AXES, ROW_MAP):
+        help = AXES[axis].metadata["help"] if axis in AXES else "a short word for several of these"
+        rows.append((short_name(axis), format_value(getattr(spec, axis)) or "-", help))
+        rows += [("", f"- {word}", each.help) for word, each in choices(axis, spec.overlay).items()]
+    print_table("\nAxes, and the choices of each", ("axis", "value", "meaning"), rows)
 
 
 def explain_variant(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
-    rows: Annotated[int, typer.Option(help="Rows of the matrix, to explain a shape.")] = 0,
-    cols: Annotated[int, typer.Option(help="Elements of a row, to explain a shape.")] = 0,
+    rows: Annotated[
+        int | None, typer.Option(help="Rows of the matrix, to explain a shape: 1.")
+    ] = None,
+    cols: Annotated[int | None, typer.Option(help="Elements of a row, to explain a shape.")] = None,
     json: Json = False,
 ) -> None:
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
@@ -137,12 +169,13 @@ def explain_variant(
     from kgen.specs.variants import parse, spelling
     from kgen.text import names_a_file
 
+    shape = _shape(rows, cols)
     text = with_options(variant, items, vec, threads)
     templates = overlay()
     is_file = names_a_file(text)
     spec = read_source(Path(text), templates).spec if is_file else parse(text, templates)
     found = explain(spec)
-    on_shape = [] if found.problems else problems_for(spec, rows or 1, cols) if cols else []
+    on_shape = problems_for(spec, *shape) if shape and not found.problems else []
     reasons = [problem.message for problem in (*found.problems, *on_shape)]
     if json:
         print_json(
@@ -164,15 +197,21 @@ def explain_variant(
     raise typer.Exit(1 if reasons else 0)
 
 
+def _shape(rows: int | None, cols: int | None) -> tuple[int, int] | None:
+    if cols is not None:
+        return (1 if rows is None else rows), cols
+    if rows is not None:
+        raise UsageError(f"--rows {rows} alone is no shape; give --cols too")
+    return None
+
+
 def diff(
-    old: Annotated[str, typer.Argument(help="A variant, or the path of a .cu file.")],
-    new: Annotated[str, typer.Argument(help="A variant, or the path of a .cu file.")],
+    old: Variant,
+    new: Variant,
     body: Annotated[bool, typer.Option("--body", help="Leave the files' headers out.")] = False,
     json: Json = False,
 ) -> None:
     """Show what differs between two variants or files: as axes, and as sources."""
-    from rich.text import Text
-
     from kgen.sources.diff import compare, styled
 
     difference = compare(_any_source(old), _any_source(new), body_only=body)
@@ -185,7 +224,7 @@ def diff(
         print("same axes")
     print()
     for line, style in styled(difference.text_diff):
-        print_rich(Text(line, style=style))
+        print_text(line, style, is_code=True)
 
 
 def _any_source(text: str) -> Any:

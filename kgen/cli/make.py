@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from kgen.cli.console import Items, Threads, Vec, with_options
+from kgen.cli.console import Items, Threads, Variant, Vec, with_options
 
 
 def sass(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
@@ -33,7 +33,7 @@ def sass(
 
 
 def export(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
@@ -43,7 +43,7 @@ def export(
     """Write a source and a PyCUDA script that compiles, verifies and times it without kgen."""
     from kgen.cli.targets import find_target
     from kgen.execute import source_for
-    from kgen.sources.export import export as export_source
+    from kgen.outputs.export import export as export_source
     from kgen.sources.render import render
     from kgen.sources.source import Source
 

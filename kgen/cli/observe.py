@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kgen.cli.complete import complete_variant
 from kgen.cli.console import Json, print_json, print_table
 from kgen.errors import UsageError
 
 if TYPE_CHECKING:
     from kgen.cpu.observation import Counts
+    from kgen.execute import Target
 
 # What the table shows, in its order, and how it calls it.
 _ROWS = {
@@ -36,7 +38,10 @@ _BY_WIDTH = ("global_loads", "global_stores", "shared_loads", "shared_stores")
 
 
 def count(
-    variants: Annotated[list[str], typer.Argument(help="Variants or .cu files.")],
+    variants: Annotated[
+        list[str],
+        typer.Argument(help="Variants or .cu files.", autocompletion=complete_variant),
+    ],
     rows: Annotated[int, typer.Option(help="Rows of the matrix.")] = 1024,
     cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
     dist: Annotated[str, typer.Option(help="Distribution of the input.")] = "uniform",
@@ -45,11 +50,13 @@ def count(
 ) -> None:
     """Count warp instructions, by observing every access on the CPU; no GPU is needed."""
     from kgen.evidence.inputs import make
+    from kgen.execute import observe
 
     if rows < 1 or cols < 1:
         raise UsageError(f"{rows} x {cols} has no elements: give --rows and --cols of at least 1")
     x = make(dist, rows, cols, 42)
-    counted = [(variant, _count(variant, x, schedule)) for variant in variants]
+    targets = [(variant, _kernel(variant)) for variant in variants]
+    counted = [(name, observe(target, x, schedule=schedule).counts) for name, target in targets]
     if json:
         print_json([_facts(name, rows, cols, launches) for name, launches in counted])
         return
@@ -58,16 +65,14 @@ def count(
     print_table(f"{rows} x {cols}", ("warp instructions", *(f"{n}>" for n, _ in counted)), table)
 
 
-def _count(variant: str, x: Any, schedule: str) -> tuple[Counts, ...]:
-    """Return the counts of each of a variant's launches."""
+def _kernel(variant: str) -> Target:
+    """Return what is named. Raises UsageError for what runs on the host."""
     from kgen.cli.targets import find_target
-    from kgen.execute import observe
-    from kgen.sources.source import Source
+    from kgen.execute import require_kernel
 
     target = find_target(variant)
-    if (target.spec if isinstance(target, Source) else target).is_host:
-        raise UsageError(f"{variant} runs on the host, which has no warps; count a kernel")
-    return observe(target, x, schedule=schedule).counts
+    require_kernel(target, "it has no warps to count, so name a version other than cpu")
+    return target
 
 
 def _total(launches: tuple[Counts, ...]) -> Counts:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from kgen.cli.console import Json, On, print_json, print_table, time_option
+from kgen.cli.console import Json, On, Variants, print_json, print_table, time_option
 from kgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Columns(NamedTuple):
 
 
 def profile(
-    variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
+    variants: Variants = None,
     rows: Annotated[int, typer.Option(help="Rows of the matrix.")] = 1024,
     cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
     cache: Annotated[

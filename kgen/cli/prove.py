@@ -13,24 +13,28 @@ from kgen.cli.console import (
     Json,
     On,
     Threads,
+    Variant,
+    Variants,
     Vec,
     print_json,
     print_table,
     time_option,
     with_options,
 )
-from kgen.errors import CheckFailed, UsageError
+from kgen.errors import CheckFailed, KernelFault, KernelTimeout, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from kgen.evidence.check import CheckRow
+    from kgen.evidence.failures import Finding
     from kgen.execute import Target
+    from kgen.sources.source import Source
 
 
 def run(
-    variant: str,
+    variant: Variant,
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
@@ -50,19 +54,23 @@ def run(
 ) -> None:
     """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
     from kgen.cli.targets import find_target
-    from kgen.evidence.check import name_of
     from kgen.evidence.reference import judge
-    from kgen.execute import as_matrix, source_for
+    from kgen.execute import as_matrix, name_of, source_for
     from kgen.execute import run as run_target
     from kgen.launch import serial_additions
 
     target = find_target(with_options(variant, items, vec, threads))
     x = _input(input_file, {"rows": rows, "cols": cols, "dist": dist, "seed": seed})
     matrix = as_matrix(x)
-    y = run_target(target, x, on, timeout_s=timeout)
+    source = source_for(target, *matrix.shape)
+    try:
+        y = run_target(target, x, on, timeout_s=timeout)
+    except KernelTimeout:
+        raise
+    except KernelFault as fault:
+        raise CheckFailed(_cause(source, matrix, on, timeout) + str(fault)) from None
     if output_file:
         _save(output_file, y)
-    source = source_for(target, *matrix.shape)
     additions = serial_additions(source.spec, matrix.shape[1])
     verdict = judge(y.reshape(matrix.shape), matrix, additions, source.spec.op)
     facts = {
@@ -80,7 +88,19 @@ def run(
     else:
         print_table("", ("", ""), list(facts.items()))
     if not verdict.ok:
-        raise CheckFailed(f"{name_of(target)} on {on} is wrong: {verdict.reason}")
+        why = _cause(source, matrix, on, timeout) + verdict.reason
+        raise CheckFailed(f"{name_of(target)} on {on} is wrong: {why}")
+
+
+def _cause(source: Source, x: NDArray[np.float32], on: str, timeout: float) -> str:
+    """Return what an observed run finds first in a kernel that is wrong, to stand before that."""
+    from kgen.evidence.check import observed_rows
+    from kgen.evidence.failures import causes
+
+    if on != "cpu":
+        return ""
+    found = causes(source, x[: observed_rows(source.spec)], "in_order", timeout)
+    return f"{found[0].message}; so " if found else ""
 
 
 _DEFAULTS: dict[str, Any] = {"dist": "uniform", "rows": 4, "cols": 257, "seed": 42}
@@ -120,7 +140,7 @@ def _save(path: Path, y: NDArray[np.float32]) -> None:
 
 
 def check(
-    variants: Annotated[list[str] | None, typer.Argument(help="Variants or .cu files.")] = None,
+    variants: Variants = None,
     rows: Annotated[
         int | None, typer.Option(min=0, help="Check this shape instead of the usual.")
     ] = None,
@@ -144,6 +164,7 @@ def check(
     """Verify variants against float64: all named ones by default, at boundary sizes."""
     from kgen.cli.targets import find_target
     from kgen.evidence.check import SCHEDULES
+    from kgen.evidence.failures import findings
     from kgen.evidence.inputs import ALL_INPUTS
     from kgen.execute import require_place
     from kgen.specs.versions import VERSIONS
@@ -166,14 +187,22 @@ def check(
         timeout_s=timeout,
         memory=memory,
         races=races,
+        diagnose=True,
     )
+    checks = [row for group in verdicts for row in group]
+    failed = findings(checks)
     if json:
-        print_json([vars(row) for group in verdicts for row in group])
+        print_json({"checks": [_facts(row) for row in checks], "failures": list(map(vars, failed))})
     else:
         _print_verdicts(verdicts, on)
-    failed = [row for group in verdicts for row in group if not row.ok]
+        _print_failures(failed)
     if failed:
-        raise CheckFailed(_failure_words(failed))
+        raise CheckFailed(_failure_words(checks, failed))
+
+
+def _facts(row: CheckRow) -> dict[str, Any]:
+    """Return a row without its failures, which are told once for all shapes."""
+    return {name: value for name, value in vars(row).items() if name != "failures"} | {"ok": row.ok}
 
 
 def _is_host(target: Target) -> bool:
@@ -211,10 +240,20 @@ def _print_verdicts(verdicts: list[list[CheckRow]], on: str) -> None:
     print_table(f"on the {on.upper()}, against float64", columns, rows)
 
 
-def _failure_words(failed: list[CheckRow]) -> str:
-    # A compiler's message is the same at every shape: it is told once.
-    groups = groupby(failed, key=lambda row: (row.variant, row.reason))
-    told = [next(group) for _, group in groups][:5]
-    words = [f"{row.variant} at {row.rows} x {row.cols}: {row.reason}" for row in told]
-    more = f"; and {len(failed) - len(told)} more" if len(failed) > len(told) else ""
-    return f"{len(failed)} check{'s' if len(failed) > 1 else ''} failed: " + "; ".join(words) + more
+def _print_failures(failed: list[Finding]) -> None:
+    """Print a table for each variant: what failed, and where."""
+    for variant, found in groupby(failed, key=lambda finding: finding.variant):
+        rows = [
+            (one.kind, ", ".join(map(str, one.lines)), one.where, one.message.partition("\n")[0])
+            for one in found
+        ]
+        print_table(f"what failed in {variant}", ("kind", "line>", "at", "the first"), rows)
+
+
+def _failure_words(checks: list[CheckRow], failed: list[Finding]) -> str:
+    first, bad = failed[0], sum(not row.ok for row in checks)
+    others = f"; and {len(failed) - 1} more of what failed" if len(failed) > 1 else ""
+    return (
+        f"{bad} of {len(checks)} check{'s' * (len(checks) > 1)} failed: {first.variant} at "
+        f"{first.where}: {first.message}{others}"
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgen.cli.console import Json, print_json
+from kgen.cli.console import Json, OnlyVariants, print_json
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement
@@ -19,7 +19,7 @@ Place = tuple[str, str, str, str]
 
 def report(
     db: Annotated[Path | None, typer.Option(help="The database; $KGEN_DB, or your own.")] = None,
-    variant: Annotated[str | None, typer.Option(help="Only such variants: 'v7*'.")] = None,
+    variant: OnlyVariants = None,
     rows: Annotated[int | None, typer.Option(help="Only this number of rows.")] = None,
     cols: Annotated[int | None, typer.Option(help="Only this row length.")] = None,
     device: Annotated[str | None, typer.Option(help="Only this device, or a pattern.")] = None,

@@ -34,6 +34,8 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Measure what the studies measured and judge their statements; --on cpu counts only."""
+    import msgspec
+
     from kgen.studies.grids import grids
     from kgen.studies.result import write_result
 
@@ -41,7 +43,7 @@ def reproduce(
     if out:
         write_result(out, result)
     if json:
-        print_json(result.as_dict())
+        print_json(msgspec.to_builtins(result))
     else:
         for grid in grids(result):
             print_table(grid.title, grid.columns, grid.rows)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kgen.cli.console import Json, print_table
+from kgen.cli.console import Json, OnlyVariants, print_table
 from kgen.errors import UsageError
 from kgen.store.measurement import Kind, Measurement, Outcome
 
@@ -19,6 +19,7 @@ _COLUMNS = (
     "device",
     "protocol/l2",
     "median us>",
+    "model us>",
     "spread %>",
     "GB/s>",
     "% of copy>",
@@ -32,11 +33,14 @@ _MOST_IN_TABLE = 500
 
 def results(
     db: Annotated[Path | None, typer.Option(help="The database; $KGEN_DB, or your own.")] = None,
-    variant: Annotated[str | None, typer.Option(help="A variant, or a pattern: 'v7*'.")] = None,
+    variant: OnlyVariants = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the matrix.")] = None,
     cols: Annotated[int | None, typer.Option(help="Elements of a row.")] = None,
     device: Annotated[str | None, typer.Option(help="A device, or a pattern: '*H200'.")] = None,
     outcome: Annotated[Outcome | None, typer.Option(help="How it ended.")] = None,
+    pruned: Annotated[
+        bool, typer.Option("--pruned", help="List what sweeps left out untimed, too.")
+    ] = False,
     run: Annotated[str | None, typer.Option(help="A run, or: latest.")] = None,
     kind: Annotated[Kind | None, typer.Option(help="What was measured.")] = None,
     protocol: Annotated[str | None, typer.Option(help="The protocol's name.")] = None,
@@ -47,7 +51,10 @@ def results(
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write to this .json or .csv.")] = None,
 ) -> None:
-    """Show what was measured, newest last: a table, JSON or CSV of the database's rows."""
+    """Show what was measured, newest last: a table, JSON or CSV of the database's rows.
+
+    The table leaves out what sweeps pruned before it got a time; JSON and CSV have all rows.
+    """
     from kgen.store.database import default_path
 
     form = _form(json, csv, out)
@@ -56,25 +63,22 @@ def results(
     filters |= {"variant": variant and _canonical(variant), "run": run, "kind": kind}
     most = limit or (_MOST_IN_TABLE if form == "table" else None)
     filters |= {"protocol_name": protocol, "l2": l2, "since": since, "limit": most}
-    found = _select(path, filters) if db or path.exists() else []
+    hides = form == "table" and not pruned and outcome is None
+    found, hidden = _select(path, filters, hides) if db or path.exists() else ([], 0)
     if form != "table":
         _export(found, form, out)
     elif found:
         is_cut = limit is None and len(found) == most
         title = f"the newest {most}; --limit N shows N, --csv and --json all" if is_cut else ""
-        print_table(title, *_used(_COLUMNS, [_cells(row) for row in found]))
+        print_table(title, _COLUMNS, map(_cells, found))
+    elif hidden:
+        print(f"{path} has no such measurements but pruned ones.")
     elif path.exists():
         print(f"{path} has no such measurements.")
     else:
         print(f"Nothing has been measured yet: there is no {path}.")
-
-
-def _used(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]]
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the columns that some row has something in."""
-    kept = [i for i in range(len(columns)) if any(row[i] not in ("", None) for row in rows)]
-    return [columns[i] for i in kept], [tuple(row[i] for i in kept) for row in rows]
+    if hidden:
+        print(f"{hidden} pruned and not listed; --pruned lists them, too.")
 
 
 def _form(json: bool, csv: bool, out: Path | None) -> str:
@@ -99,11 +103,15 @@ def _canonical(variant: str) -> str:
         return variant
 
 
-def _select(path: Path, filters: dict[str, Any]) -> list[Measurement]:
+def _select(path: Path, filters: dict[str, Any], hides: bool) -> tuple[list[Measurement], int]:
+    """Return the rows that fit, and how many pruned ones beside them were hidden."""
     from kgen.store.database import open_store
 
     with open_store(path, read_only=True) as store:
-        return store.select(**filters)
+        if not hides:
+            return store.select(**filters), 0
+        hidden = store.select(**{**filters, "outcome": Outcome.PRUNED, "limit": None})
+        return store.select(**filters, without=Outcome.PRUNED), len(hidden)
 
 
 def _export(measurements: Sequence[Measurement], form: str, out: Path | None) -> None:
@@ -125,6 +133,7 @@ def _cells(row: Measurement) -> tuple[str, ...]:
         row.provenance.device,
         "/".join(filter(None, (row.protocol_name, row.l2))),
         _number(row.median_us, 2),
+        _number(row.model_us, 2) if row.median_us is None else "",
         _number(_spread(row), 1),
         _number(row.gb_per_s, 0),
         _number(row.percent_of_copy, 0),
@@ -150,5 +159,4 @@ def _ending(row: Measurement) -> str:
     from textwrap import shorten
 
     why = shorten((row.reason or row.remark).partition("\n")[0], 60, placeholder=" ...")
-    modelled = f", model {row.model_us:.2f} us" if row.model_us and not row.median_us else ""
-    return f"{row.outcome}{modelled}: {why}" if why else f"{row.outcome}{modelled}"
+    return f"{row.outcome}: {why}" if why else str(row.outcome)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +14,15 @@ import typer
 
 from kgen.cli import INTERRUPTED
 from kgen.cli.bench import Db, require_unhindered
+from kgen.cli.complete import complete_axis, complete_variants
 from kgen.cli.console import Json, On, print_json, print_table, time_option
-from kgen.cli.progress import SweepProgress
-from kgen.errors import CheckFailed, UsageError
+from kgen.cli.progress import SweepProgress, duration
+from kgen.errors import CheckFailed, MissingTool, UsageError
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement, Provenance
     from kgen.sweep.jobs import Job
-    from kgen.sweep.plan import Plan
+    from kgen.sweep.plan import Plan, Point
     from kgen.sweep.run import How
     from kgen.sweep.space import Space
     from kgen.timing.bench import Record
@@ -28,22 +31,33 @@ if TYPE_CHECKING:
     Place = tuple[list[How], Callable[[list[list[Job]], Record, SweepProgress], None]]
 
 
+_GO_ON = "the same command goes on from there"
+
+
 def sweep(
     study: Annotated[
         Path | None, typer.Argument(help="A TOML file that describes a sweep.")
     ] = None,
     rows: Annotated[str | None, typer.Option(help="Rows of the matrices: 1,1024.")] = None,
     cols: Annotated[str | None, typer.Option(help="Elements of a row: 257,4096.")] = None,
-    variants: Annotated[str | None, typer.Option(help="Versions or variants: v5,v7.")] = None,
+    variants: Annotated[
+        str | None,
+        typer.Option(help="Versions or variants: v5,v7.", autocompletion=complete_variants),
+    ] = None,
     axis: Annotated[
-        list[str] | None, typer.Option(help="Values of an axis: threads=128,256; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Values of an axis: threads=128,256; repeatable.", autocompletion=complete_axis
+        ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every valid combination.")] = False,
     where: Annotated[str | None, typer.Option(help="Keep these: 'threads * vec <= cols'.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be done.")
     ] = False,
-    no_prune: Annotated[bool, typer.Option("--no-prune", help="Time what spills, too.")] = False,
+    no_prune: Annotated[
+        bool, typer.Option("--no-prune", help="Time what would be left out untimed, too.")
+    ] = False,
     search: Annotated[str, typer.Option(help="halving, full or model.")] = "halving",
     trials: Annotated[int, typer.Option(min=1, help="Candidates that `model` may try.")] = 100,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
@@ -64,7 +78,14 @@ def sweep(
     """Verify and time combinations, and say which is best per shape and what each axis is worth.
 
     The same command continues a sweep that was interrupted. With --on cpu the candidates are
-    verified, counted, and ranked by a cost model.
+    verified, counted, and ranked by a cost model. Without --variants all versions are swept.
+
+    \b
+    Examples:
+      kgen sweep --rows 1024 --cols 257,4096
+      kgen sweep --variants v5,v7 --axis threads=64..512:64 --axis vec=1,4
+      kgen sweep --all --where "threads_per_row * vec <= cols" --dry-run
+      kgen sweep --variants v5,v8 --rows 256 --cols 1024 --on cpu
     """
     from kgen.execute import require_place
     from kgen.sweep.halving import find_search
@@ -83,16 +104,20 @@ def sweep(
         prepare_s=timeout,
         trials=trials,
         # Last: it asks the GPU, and mistakes are told without one.
-        provenance=_provenance(on, dry_run or bool(scheduler or local_workers)),
+        provenance=_provenance(on, bool(scheduler or local_workers), not dry_run),
     )
     if dry_run:
-        _print_plan(planned, how, json)
+        _print_plan(planned, how, db, json)
         return
     if not planned.points:
         raise CheckFailed(
             f"nothing is left of {planned.combinations} combinations: {_why(planned)}"
         )
-    measured, interrupted = _run(planned, how, db, scheduler, local_workers)
+    try:
+        measured, interrupted = _run(planned, how, db, scheduler, local_workers)
+    except KeyboardInterrupt:  # before the first candidate, or for the second time
+        print(f"kgen: ended by Ctrl-C; {_GO_ON}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
     why_empty = _tell(planned, measured, out, json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
@@ -111,6 +136,7 @@ def _spaces(
     all_: bool,
 ) -> tuple[Space, ...]:
     from kgen.cli.targets import overlay
+    from kgen.specs.versions import VERSIONS
     from kgen.sweep.space import Space, everything
     from kgen.sweep.study import read_study
 
@@ -126,11 +152,18 @@ def _spaces(
     if study:
         space = read_study(study, overlay())
         return (space.changed(names, lists["rows"], lists["cols"], axes, where or ""),)
-    if not names:
+    if not (names or axes or where or rows or cols):
         raise UsageError("name what to sweep: --variants v5,v7, a study file, or --all")
+    if not names:
+        print(f"kgen: no --variants, so all {len(VERSIONS)} versions", file=sys.stderr)
     return (
         Space.make(
-            names, lists["rows"] or (1024,), lists["cols"] or (4096,), axes, where or "", overlay()
+            names or VERSIONS,
+            lists["rows"] or (1024,),
+            lists["cols"] or (4096,),
+            axes,
+            where or "",
+            overlay(),
         ),
     )
 
@@ -168,27 +201,38 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
-def _provenance(on: str, is_elsewhere: bool) -> Provenance:
+def _provenance(on: str, is_elsewhere: bool, needs_device: bool) -> Provenance:
     """Describe this machine's run; planning needs no GPU, and workers tell of theirs."""
     from kgen.cli.targets import overlay
     from kgen.store.measurement import Provenance
     from kgen.timing.provenance import checkout_commit, this_run
 
     if not is_elsewhere:
-        return this_run(on, overlay=overlay())
+        try:
+            return this_run(on, overlay=overlay())
+        except MissingTool:
+            if needs_device:
+                raise
     return Provenance(run="", measured_at="", device="", commit=checkout_commit())
 
 
-def _print_plan(planned: Plan, how: How, json: bool) -> None:
+def _print_plan(planned: Plan, how: How, db: Path | None, json: bool) -> None:
     from kgen.sweep.estimate import estimate
+    from kgen.sweep.trial import try_some
 
-    cost = estimate(planned, how.protocol, how.search, how.trials, how.on)
+    left = _unmeasured(planned, how, db)
+    stored = len(planned.points) - len(left)
+    measured = Counter((point.rows, point.cols) for point in planned.points)
+    measured.subtract((point.rows, point.cols) for point in left)
+    cost = estimate(left, how, try_some(left, how), measured)
     facts = {
         "combinations": planned.combinations,
         "excluded": dict(planned.refused.most_common()),
         "filtered": planned.filtered,
         "merged": planned.merged,
         "points": len(planned.points),
+        "stored": stored if how.provenance.device else None,
+        "to_measure": cost.candidates,
         "kernels": cost.kernels,
         "estimated_seconds": round(cost.total_s),
     }
@@ -200,17 +244,28 @@ def _print_plan(planned: Plan, how: How, json: bool) -> None:
     rows += [("  left out by --where", f"{planned.filtered:,}")] if planned.filtered else []
     rows += [("  the same as another", f"{planned.merged:,}")] if planned.merged else []
     rows += [
-        ("to measure", f"{len(planned.points):,}"),
+        ("candidates", f"{len(planned.points):,}"),
+        (
+            "  stored already",
+            f"{stored:,}" if how.provenance.device else "not known without the GPU",
+        ),
+        ("to measure", f"{cost.candidates:,}"),
         ("kernels to compile", f"{cost.kernels:,}"),
+        ("estimated time", duration(cost.total_s) if left else "none"),
     ]
-    rows.append(("estimated time", _duration(cost.total_s)))
     print_table("", ("", ">"), rows)
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+def _unmeasured(planned: Plan, how: How, db: Path | None) -> list[Point]:
+    """Return the points that the database has no row of; what is on no known device is none."""
+    from kgen.store.database import default_path, open_store
+    from kgen.sweep.jobs import unmeasured
+
+    path = db or default_path()
+    if not (how.provenance.device and path.exists()):
+        return planned.points
+    with open_store(path, read_only=True) as store:
+        return unmeasured(planned, store, how.protocol, how.provenance, how.keep_all)
 
 
 def _why(planned: Plan) -> str:
@@ -225,20 +280,26 @@ def _run(
     """Measure what is not measured yet; return the rows of all, and whether Ctrl-C ended it."""
     from kgen.store.database import open_store
     from kgen.store.journal import Journal
+    from kgen.sweep.estimate import run_s
     from kgen.sweep.jobs import jobs_of
     from kgen.timing.recovery import finish_killed_runs
 
     with open_store(db) as store, _place(how, scheduler, local_workers) as (hows, run):
         finish_killed_runs(journal := Journal(store))
-        jobs = [jobs_of(planned, store, one.protocol, one.provenance) for one in hows]
+        jobs = [jobs_of(planned, store, one.protocol, one.provenance, how.keep_all) for one in hows]
         every = [job for of_one in jobs for job in of_one]
         done = [row for job in every for row in job.done]
-        with SweepProgress(sum(map(how.count, every))) as progress:
+        work = {(one.variant, one.rows, one.cols): run_s(one, how) for one in planned.points}
+        for row in done:
+            work.pop((row.variant, row.rows, row.cols), None)
+        with SweepProgress(sum(map(how.count, every)), work) as progress:
             try:
                 run(jobs, journal, progress)
                 interrupted = False
             except KeyboardInterrupt:
                 interrupted = True
+        if interrupted:
+            print(f"kgen: ended by Ctrl-C: {progress.told}; {_GO_ON}", file=sys.stderr)
     return _in_order(planned, done + progress.rows), interrupted
 
 

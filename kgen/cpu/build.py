@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
+from kgen.cache import KEY_LETTERS, Entry, digest, made_file
 from kgen.cachedir import cache_dir
-from kgen.cpu.cache import cached_file, content_key
 from kgen.cpu.compiler import (
     LINK_FLAGS,
     OBSERVED_LINK_FLAGS,
@@ -42,7 +42,7 @@ def build(source: Source, observing: bool = False) -> Path:
         link_flags += OBSERVED_LINK_FLAGS
     runtime = _build_runtime(cxx, observing)
     unit = preprocessed(source, cxx, flags, wrapper_text(source))
-    key = content_key(unit, runtime.name, *flags, *link_flags)
+    key = digest(unit, runtime.name, *flags, *link_flags)
 
     def compile_and_link(target: Path) -> None:
         write_unit(source, unit, target.parent)
@@ -53,7 +53,7 @@ def build(source: Source, observing: bool = False) -> Path:
             if messages := call_cxx(cxx, arguments, target.parent):
                 raise compile_failed(source, cxx, messages)
 
-    return cached_file(_folder() / f"{source.stem}-{key}", compile_and_link)
+    return made_file(entry_of(source.stem, key), compile_and_link)
 
 
 def _build_runtime(cxx: Cxx, observing: bool) -> Path:
@@ -61,7 +61,7 @@ def _build_runtime(cxx: Cxx, observing: bool) -> Path:
     folders = [RUNTIME_DIR, RUNTIME_DIR / "observe"] if observing else [RUNTIME_DIR]
     flags = [*RUNTIME_FLAGS, *OBSERVING_FLAGS, f"-I{RUNTIME_DIR}"] if observing else RUNTIME_FLAGS
     text = "".join(_text_of(folder) for folder in folders)
-    key = content_key(text, str(cxx), describe_cxx(cxx), *flags)
+    key = digest(text, str(cxx), describe_cxx(cxx), *flags)
 
     def compile_runtime(target: Path) -> None:
         # As one unit: the calls between its files are inlined, and it compiles in half the time.
@@ -74,7 +74,7 @@ def _build_runtime(cxx: Cxx, observing: bool) -> Path:
                 f"{cxx} cannot compile the runtime of the CPU executor:\n{messages}"
             )
 
-    return cached_file(_folder() / f"runtime-{key}.o", compile_runtime)
+    return made_file(entry_of("runtime", key, ".o"), compile_runtime)
 
 
 @functools.cache
@@ -83,5 +83,6 @@ def _text_of(folder: Path) -> str:
     return "".join(f"{file.name}\n{file.read_text(encoding='utf-8')}" for file in files)
 
 
-def _folder() -> Path:
-    return cache_dir("cpu")
+def entry_of(stem: str, key: str, ending: str = "") -> Entry:
+    """Return the place in the cache of what is made for the CPU."""
+    return Entry(cache_dir("cpu"), f"{stem}-{key[:KEY_LETTERS]}{ending}", key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from kgen.sources.source import Source
 
 _REPORT_START = '{"kernel": '
 _NO_THREAD = -1
+# What wrong memory leads to; other signals come from outside.
+_CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,17 @@ def fault_of(
     if reports:
         # Which blocks run at the same time is chance; the lowest faulty one is always among them.
         first = min(reports, key=lambda report: report.block)
-        return kind(_describe(source, executable, first) + limit)
+        line = first.line or source_line(first.program_counter, executable, source.filename)
+        return kind(_describe(source, line, first) + limit, line)
     if outcome.messages:
         why = outcome.messages.strip()
     elif outcome.timed_out:
         why = f"killed at its time limit{limit}"
+    elif -outcome.exit_code in _CRASHES:
+        why = (
+            f"crashed the CPU executor ({signal.Signals(-outcome.exit_code).name}), whose memory "
+            "an access out of bounds has changed; kgen check --memory names the access"
+        )
     else:
         why = f"ended the CPU executor with exit code {outcome.exit_code}"
     return kind(f"{display_name(source)}: {kernel_names(plan)}: {why}")
@@ -57,8 +66,7 @@ def kernel_names(plan: LaunchPlan) -> str:
     return f"kernel{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-def _describe(source: Source, executable: Path, report: Report) -> str:
-    line = report.line or source_line(report.program_counter, executable, source.filename)
+def _describe(source: Source, line: int, report: Report) -> str:
     place = report.file or source.filename
     if line:
         place += f":{line}"

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kgen.cachedir import cache_dir
-from kgen.cpu.cache import cached_file, content_key
+from kgen.cache import digest, made_file
+from kgen.cpu.build import entry_of
 from kgen.cpu.compiler import LINK_LIBRARIES, call_cxx, compile_failed, describe_cxx, find_cxx
 from kgen.cpu.unit import UNIT, preprocessed, write_unit
 from kgen.launch import LaunchPlan
@@ -46,7 +46,7 @@ def time_host(
 def _library(source: Source) -> Path:
     cxx = find_cxx()
     unit = preprocessed(source, cxx, [*FLAGS], f'#include "{source.filename}"\n')
-    key = content_key(unit, str(cxx), describe_cxx(cxx), *FLAGS)
+    key = digest(unit, str(cxx), describe_cxx(cxx), *FLAGS)
 
     def compile_library(target: Path) -> None:
         write_unit(source, unit, target.parent)
@@ -54,4 +54,4 @@ def _library(source: Source) -> Path:
         if messages := call_cxx(cxx, arguments, target.parent):
             raise compile_failed(source, cxx, messages)
 
-    return cached_file(cache_dir("cpu") / f"{source.stem}-{key}.so", compile_library)
+    return made_file(entry_of(source.stem, key, ".so"), compile_library)

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kgen.errors import KernelFault
+
 # The widths in bytes that the `_by_width` counts stand for, in this order.
 WIDTHS = (1, 2, 4, 8, 16)
 
 PerWidth = tuple[int, ...]
+# What a MemoryFault may be.
+OUT_OF_BOUNDS = "out_of_bounds"
 
 
 @dataclass(frozen=True)
@@ -143,3 +147,17 @@ class Observation:
     counts: tuple[Counts, ...]
     memory_faults: tuple[MemoryFault, ...]
     races: tuple[Race, ...]
+
+
+class ObservedFault(KernelFault):
+    """A fault ended an observed run; what the kernel broke until then comes with it.
+
+    Where an access out of bounds led to the fault, the message is of that.
+    """
+
+    def __init__(
+        self, fault: KernelFault, memory_faults: tuple[MemoryFault, ...], races: tuple[Race, ...]
+    ) -> None:
+        outside = [found.message for found in memory_faults if found.what == OUT_OF_BOUNDS]
+        super().__init__(outside[0] if outside else str(fault), fault.line)
+        self.memory_faults, self.races = memory_faults, races

@@ -13,7 +13,15 @@ from kgen.cpu.build import build
 from kgen.cpu.compiler import display_name
 from kgen.cpu.debug_lines import source_lines
 from kgen.cpu.faults import fault_of
-from kgen.cpu.observation import Access, Counts, MemoryFault, Observation, Race
+from kgen.cpu.observation import (
+    OUT_OF_BOUNDS,
+    Access,
+    Counts,
+    MemoryFault,
+    Observation,
+    ObservedFault,
+    Race,
+)
 from kgen.cpu.process import execute
 from kgen.cpu.run import check_request, job_text, matrices, result
 from kgen.hindered import telling_hindrances
@@ -22,7 +30,7 @@ from kgen.sources.source import Source
 
 _RACE = "race"
 _FAULTS = {
-    "out_of_bounds": "{0} out of bounds, {1}",
+    OUT_OF_BOUNDS: "{0} out of bounds, {1}",
     "uninitialised": "{0} of {1}, which nobody has written",
     "written_twice": "second {0} of {1} by another thread, before anybody read the first",
     "unwritten": "nobody writes {1}",
@@ -48,8 +56,8 @@ def observe(
     """Return what the plan's kernels make of `x`, and what they do to memory meanwhile.
 
     The arguments and errors are those of kgen.cpu.run. Broken rules of memory are findings and no
-    errors, unless they end the run (a misaligned access, a crash). Raises MissingTool when the
-    compiler is not GCC.
+    errors, unless they end the run (a misaligned access, a crash): then an ObservedFault carries
+    what was found. Raises MissingTool when the compiler is not GCC.
     """
     check_request(source, plan, x, schedule)
     if not plan.launches:
@@ -58,17 +66,16 @@ def observe(
     with matrices(plan, x, x_offset, y_offset) as buffers:
         job = job_text(plan, buffers, schedule, seed, workers=1)
         outcome = execute(executable, job, buffers.descriptor, timeout_s)
+        lines = outcome.messages.splitlines()
+        findings = _findings(source, executable, lines)
+        faults = tuple(found for found in findings if isinstance(found, MemoryFault))
+        races = tuple(found for found in findings if isinstance(found, Race))
         if outcome.exit_code != 0 or outcome.timed_out:
-            raise fault_of(source, plan, executable, outcome, timeout_s)
+            fault = fault_of(source, plan, executable, outcome, timeout_s)
+            raise ObservedFault(fault, faults, races) if findings else fault
         y = result(buffers, x.shape)
-    lines = outcome.messages.splitlines()
-    findings = _findings(source, executable, lines)
-    return Observation(
-        y,
-        tuple(_counts(line) for line in lines if line.startswith(_COUNTS_START)),
-        tuple(found for found in findings if isinstance(found, MemoryFault)),
-        tuple(found for found in findings if isinstance(found, Race)),
-    )
+    counts = tuple(_counts(line) for line in lines if line.startswith(_COUNTS_START))
+    return Observation(y, counts, faults, races)
 
 
 def _counts(line: str) -> Counts:
@@ -95,7 +102,8 @@ def _finding(source: Source, line_of: dict[int, int], found: dict[str, Any]) -> 
     ]
     where = (found["kernel"], found["buffer"], found["offset"])
     place = _place(found)
-    message = f"{display_name(source)}:{accesses[0].line}: kernel {found['kernel']}"
+    line = f":{accesses[0].line}" if accesses[0].line else ""
+    message = f"{display_name(source)}{line}: kernel {found['kernel']}"
     if found["what"] == _RACE:
         second, first = accesses
         message += f": {_race(first, second, place)}"
@@ -110,9 +118,9 @@ def _finding(source: Source, line_of: dict[int, int], found: dict[str, Any]) -> 
 def _place(found: dict[str, Any]) -> str:
     offset, size, buffer = found["offset"], found["buffer_bytes"], found["buffer"]
     if offset < 0:
-        return f"{-offset} bytes before the start of {buffer}"
+        return f"{-offset} bytes before the start of {buffer} ({size} bytes)"
     if offset >= size:
-        return f"{offset - size} bytes past the end of {buffer}"
+        return f"{offset - size} bytes past the end of {buffer} ({size} bytes)"
     return f"element {offset // _ELEMENT_BYTES} of {buffer}"
 
 

@@ -7,52 +7,67 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kgen.errors import CheckFailed, CompileFailed, KernelTimeout
+from kgen.errors import CheckFailed, CompileFailed, KernelFault, KernelTimeout
+from kgen.evidence.failures import (
+    COMPILER,
+    FAULT,
+    MEMORY,
+    OFFSETS,
+    RACE,
+    RESULT,
+    Failure,
+    Shape,
+    causes,
+    observed_failures,
+)
 from kgen.evidence.far_rows import far_rows, far_shape
 from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.memory import require_memory
 from kgen.evidence.reference import judge
-from kgen.execute import Target, observe, run, run_last_rows, source_for
+from kgen.execute import Target, name_of, run, run_last_rows, source_for
 from kgen.launch import serial_additions
 from kgen.sources.source import Source
 from kgen.specs.rules import problems_for
 from kgen.specs.spec import Spec
-from kgen.specs.variants import spelling
 
 ROWS_PER_INPUT = 3
 # In order, and one warp as far as it goes: what one order of threads hides the other shows.
 SCHEDULES = ("in_order", "warp_greedy")
 # Longer rows prove nothing that these do not, and cost time.
 MAX_COLS = 4100
-# Elements by which x and y are moved off an aligned address, differently, where vectors are used.
-OFFSETS = (1, 2)
-Shape = tuple[int, int]
+# Blocks of a launch in which blocks go on to further rows.
+WALKING_BLOCKS = 2
 
 
 @dataclass(frozen=True)
 class CheckRow:
-    """The verdict on one variant at one shape: errors over all inputs; when not ok, why.
+    """The verdict on one variant at one shape: errors over all inputs, and what failed.
 
-    `found_by` is what failed it: `compiler`, `fault` (of the running kernel), `result`, `memory`
-    or `race`.
+    What an observed run found comes first in `failures`; wrong results may be its effect.
     """
 
     variant: str
     rows: int
     cols: int
     inputs: tuple[str, ...]
-    ok: bool
-    max_abs_error: float
-    max_rel_error: float
-    reason: str
-    found_by: str = ""
+    max_abs_error: float = 0.0
+    max_rel_error: float = 0.0
+    failures: tuple[Failure, ...] = ()
 
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed."""
+        return not self.failures
 
-def name_of(target: Target) -> str:
-    """Return what a user calls the target: the variant, or the path of an edited file."""
-    if isinstance(target, Source):
-        return str(target.path or target.filename)
-    return spelling(target)
+    @property
+    def reason(self) -> str:
+        """What the first failure says; empty when nothing failed."""
+        return self.failures[0].message if self.failures else ""
+
+    @property
+    def found_by(self) -> str:
+        """The kind of the first failure; empty when nothing failed."""
+        return self.failures[0].kind if self.failures else ""
 
 
 def check(
@@ -64,37 +79,41 @@ def check(
     timeout_s: float = 60.0,
     memory: bool = False,
     races: bool = False,
+    diagnose: bool = False,
 ) -> Iterator[CheckRow]:
     """Yield a verdict for each shape, the spec's boundary shapes and its far rows by default.
 
     A shape's matrix has rows of all `inputs` in turn, and is run once in each order of threads (on
-    a GPU once); where vectors are used, once more with x and y aligned differently. With `memory`
-    or `races` a right kernel is also observed on the CPU, on a few rows of each shape, and the
-    first finding of that kind fails the row. A kernel that faults is a failed row; one that does
-    not compile or takes longer than `timeout_s` seconds is not tried on further shapes. Raises
-    UsageError when a shape that was asked for cannot be run.
+    a GPU once); where vectors are used, once more with x and y aligned differently, and where any
+    number of blocks may walk the rows, once more with few. With `memory` or `races` the kernel is
+    also observed on the CPU, on a few rows of each shape, and what is found of that kind fails the
+    row. With `diagnose` a kernel that failed on the CPU is observed for what made it fail. A kernel
+    that faults is a failed row; one that does not compile or takes longer than `timeout_s` seconds
+    is not tried on further shapes. Raises UsageError when a shape that was asked for cannot be run.
     """
     spec = target.spec if isinstance(target, Source) else target
     orders = schedules if on == "cpu" and not spec.is_host else schedules[:1]
+    kinds = (MEMORY,) * memory + (RACE,) * races
     for rows, cols in boundary_shapes(spec) if shapes is None else shapes:
         source = source_for(target, rows, cols)
         x = mixed_rows(inputs, rows, cols)
-        row = CheckRow(name_of(target), rows, cols, inputs, True, 0.0, 0.0, "")
+        row = CheckRow(name_of(target), rows, cols, inputs)
+        walked = replace(source, spec=walking(source.spec))
+        observed = (walked, x[: observed_rows(spec)], orders[-1], timeout_s)
         try:
-            for order in orders:
-                y = run(source, x, on, schedule=order, timeout_s=timeout_s)
+            for y in _outputs(source, x, on, orders, timeout_s):
                 row = _judged(row, y, x, source.spec)
-            if row.ok and on == "cpu" and spec.vec_size > 1:
-                y = run(source, x, schedule=orders[0], timeout_s=timeout_s, offsets=OFFSETS)
-                row = _judged(row, y, x, source.spec)
-            if row.ok and (memory or races):
-                row = _observed(row, source, x[: observed_rows(spec)], orders[-1], memory, races)
+            if row.ok and kinds:
+                row = replace(row, failures=tuple(observed_failures(*observed, kinds)))
         except CheckFailed as failure:
-            yield _failed(row, failure)
+            row = _failed(row, failure)
             if isinstance(failure, CompileFailed | KernelTimeout):
+                yield row
                 return
-        else:
-            yield row
+        if row.found_by in (FAULT, RESULT) and (kinds or (diagnose and on == "cpu")):
+            found = causes(*observed, (MEMORY, RACE) if diagnose else kinds)
+            row = replace(row, failures=(*found, *row.failures))
+        yield row
     if shapes is None and on == "cpu":
         yield from check_far_rows(target, inputs, timeout_s)
 
@@ -113,38 +132,52 @@ def check_far_rows(
         return
     rows, cols = shape
     x = mixed_rows(inputs, far_rows(spec), cols)
-    row = CheckRow(name_of(target), rows, cols, inputs, True, 0.0, 0.0, "")
+    row = CheckRow(name_of(target), rows, cols, inputs)
     try:
         y = run_last_rows(target, x, rows, timeout_s)
     except CheckFailed as failure:
         yield _failed(row, failure)
-        return
-    row = _judged(row, y, x, source_for(target, rows, cols).spec)
-    yield row if row.ok else replace(row, reason=f"of the last {len(x)} rows, {row.reason}")
+    else:
+        head = f"of the last {len(x)} rows, "
+        yield _judged(row, y, x, source_for(target, rows, cols).spec, head)
+
+
+def _outputs(
+    source: Source, x: Matrix, on: str, orders: tuple[str, ...], timeout_s: float
+) -> Iterator[Matrix]:
+    for order in orders:
+        yield run(source, x, on, schedule=order, timeout_s=timeout_s)
+    if on == "cpu" and source.spec.vec_size > 1:
+        yield run(source, x, schedule=orders[0], timeout_s=timeout_s, offsets=OFFSETS)
+    walked = replace(source, spec=walking(source.spec))
+    if walked != source:
+        yield run(walked, x, on, schedule=orders[-1], timeout_s=timeout_s)
 
 
 def _failed(row: CheckRow, failure: CheckFailed) -> CheckRow:
+    """Return the row of a kernel that gave no result."""
+    kind = COMPILER if isinstance(failure, CompileFailed) else FAULT
+    lines = (failure.line,) if isinstance(failure, KernelFault) and failure.line else ()
     return replace(
         row,
-        ok=False,
         max_abs_error=np.inf,
         max_rel_error=np.inf,
-        reason=str(failure),
-        found_by="compiler" if isinstance(failure, CompileFailed) else "fault",
+        failures=(*row.failures, Failure(kind, str(failure), lines)),
     )
 
 
-def _observed(
-    row: CheckRow, source: Source, x: Matrix, order: str, memory: bool, races: bool
-) -> CheckRow:
-    """Return the row with the first finding of an observed run, if there is one."""
-    seen = observe(source, x, schedule=order)
-    findings = [("memory", fault.message) for fault in seen.memory_faults if memory]
-    findings += [("race", race.message) for race in seen.races if races]
-    if not findings:
-        return row
-    kind, message = findings[0]
-    return replace(row, ok=False, reason=message, found_by=kind)
+def walking(spec: Spec) -> Spec:
+    """Return the spec with so few blocks that they go on to further rows of a small matrix.
+
+    A spec that does not leave the number of blocks open stays what it is.
+    """
+    is_open = spec.row_loop.repeats and spec.grid_blocks is None
+    return spec.replace(grid_blocks=WALKING_BLOCKS) if is_open else spec
+
+
+def walked_rows(spec: Spec) -> int:
+    """Return the rows that the blocks of `walking` have at a time; 0 if blocks do not go on."""
+    return (walking(spec).grid_blocks or 0) * spec.rows_per_block
 
 
 def observed_rows(spec: Spec) -> int:
@@ -153,20 +186,20 @@ def observed_rows(spec: Spec) -> int:
     Blocks that walk rows must get a second row too. (What threads do to memory hardly depends on
     the values, so not every input needs its rows.)
     """
-    return max(2 * spec.rows_per_block, spec.grid_blocks or 0) + 1
+    return max(2 * spec.rows_per_block, walked_rows(spec)) + 1
 
 
-def _judged(row: CheckRow, y: Matrix, x: Matrix, spec: Spec) -> CheckRow:
+def _judged(row: CheckRow, y: Matrix, x: Matrix, spec: Spec, head: str = "") -> CheckRow:
     """Return the row with the verdict on one more output."""
     verdict = judge(y, x, serial_additions(spec, row.cols), spec.op)
-    place = "" if verdict.ok else f"input {row.inputs[verdict.row % len(row.inputs)]}: "
+    place = f"{head}input {row.inputs[verdict.row % len(row.inputs)]}: "
+    # Another order of threads that fails as well tells nothing new.
+    is_new = not verdict.ok and row.ok
     return replace(
         row,
-        ok=row.ok and verdict.ok,
         max_abs_error=max(row.max_abs_error, verdict.max_abs_error),
         max_rel_error=max(row.max_rel_error, verdict.max_rel_error),
-        reason=row.reason or place + verdict.reason,
-        found_by=row.found_by or ("" if verdict.ok else "result"),
+        failures=row.failures + (Failure(RESULT, place + verdict.reason),) * is_new,
     )
 
 
@@ -192,7 +225,7 @@ def boundary_shapes(spec: Spec) -> list[Shape]:
     rows = ROWS_PER_INPUT * len(ALL_INPUTS)
     shapes = [(rows, cols) for cols in boundary_cols(spec)]
     per_block = spec.rows_per_block
-    walked = spec.grid_blocks or per_block
+    walked = walked_rows(spec) or per_block
     shapes += [(1025, 257), (1, 33), (per_block + 1, 33), (2 * walked + 1, 5), (1, 1)]
     return [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
 

@@ -37,7 +37,7 @@ def profile_on_cpu(job: Job, arch: str) -> Profile:
 
 def _resources(source: Source, cols: int, arch: str) -> dict[str, dict[str, float]]:
     """Return what each kernel takes; nothing where there is no nvcc."""
-    from kgen.sources.build import report
+    from kgen.outputs.build import report
     from kgen.toolchain import compile_cubin
 
     try:

@@ -40,13 +40,12 @@ class Job:
         Raises UsageError for an unknown variant, an unreadable file, a version for the host, and a
         shape that is empty or that the variant cannot run on.
         """
-        from kgen.execute import find_target, source_for
+        from kgen.execute import find_target, require_kernel, source_for
 
         if self.rows < 1 or self.cols < 1:
             raise UsageError(
                 f"{self.rows} x {self.cols} has no elements: give --rows and --cols of at least 1"
             )
-        source = source_for(find_target(self.variant, self.overlay), self.rows, self.cols)
-        if source.spec.is_host:
-            raise UsageError(f"{self.variant} runs on the host, which has no warps; name a kernel")
-        return source
+        target = find_target(self.variant, self.overlay)
+        require_kernel(target, "it has no warps to profile, so name a version other than cpu")
+        return source_for(target, self.rows, self.cols)

@@ -1,1 +1,1 @@
-"""Source texts: rendering, reading back, comparing, writing and exporting them."""
+"""Source texts: rendering, reading back, comparing."""

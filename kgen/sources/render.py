@@ -11,7 +11,6 @@ from typing import Any
 
 import jinja2
 
-from kgen import __version__
 from kgen.errors import UsageError
 from kgen.overlay import Overlay, template_dir
 from kgen.sources.dataflow import Dataflow
@@ -23,6 +22,7 @@ from kgen.specs.rules import require_valid
 from kgen.specs.spec import AXES, CHOICE_AXES, DEFAULT_COLS, Spec, differences
 from kgen.specs.variants import spelling, stem
 from kgen.specs.versions import find_version
+from kgen.version import __version__
 
 # What a template does when it is filled, and a user's may do wrong.
 _TEMPLATE_ERRORS = (

@@ -30,6 +30,11 @@ class Source:
         return self.spec.is_host
 
     @property
+    def requires(self) -> str:
+        """The least architecture that has what the kernels use, such as `sm_90`; '' for any."""
+        return self.spec.requires
+
+    @property
     def filename(self) -> str:
         """The file's name: `.cpp` for the serial host version, `.cu` for everything else."""
         return self.stem + (".cpp" if self.is_host else ".cu")

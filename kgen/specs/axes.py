@@ -35,7 +35,8 @@ _NOT_SWEPT = ("op", "target")
 def find_axis(word: str) -> str:
     """Return the axis that a user names, short or in full. Raises UsageError with the nearest."""
     if word not in AXIS_NAMES:
-        raise UsageError(f"there is no axis {word!r}{did_you_mean(word, AXIS_NAMES)}")
+        listed = map(short_name, AXES)
+        raise UsageError(f"there is no axis {word!r}{did_you_mean(word, AXIS_NAMES, listed)}")
     return AXIS_NAMES[word]
 
 
@@ -49,10 +50,12 @@ def parse_value(axis: str, text: str, overlay: Overlay = OURS) -> Any:
             problem = f"{short_name(axis)}={text} is not a choice"
             raise UsageError(problem + did_you_mean(text, written))
         return written[text]
-    if text == AUTO and _TYPES[axis] is not int:
+    can_be_auto = _TYPES[axis] is not int
+    if text == AUTO and can_be_auto:
         return None
     if not re.fullmatch(r"-?[0-9]{1,12}", text):
-        raise UsageError(f"{axis}={text}: a whole number is needed")
+        needed = "a whole number is needed, of at most 12 digits" + ", or auto" * can_be_auto
+        raise UsageError(f"{short_name(axis)}={text}: {needed}")
     return int(text)
 
 

@@ -1,20 +1,27 @@
-"""What a learner should know of each version: why it is as it is, and the mistake usually made."""
+"""What a learner should know of each version: what it is, why, and the mistake usually made."""
 
 from __future__ import annotations
 
 import functools
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Note:
-    """`why` the version exists, the usual `mistake` there, and what the file's header adds."""
+    """What the version is in a few words, `why` it exists, and the usual `mistake` there.
 
+    `header` is what the file's header adds; `changes` says why axes change against the parent, by
+    axis, where there are several.
+    """
+
+    what: str
     why: str
     mistake: str
     header: str = ""
+    changes: Mapping[str, str] = field(default_factory=dict)
 
 
 @functools.cache

@@ -300,16 +300,20 @@ class Spec:
         """Return the least items_per_thread that covers a row of `cols` elements."""
         return -(-(cols // self.vec_size) // self.row_threads)
 
-    def resolve(self, cols: int | None = None) -> Spec:
-        """Return the spec with `auto` items replaced by the number that covers the row.
+    def items_on(self, cols: int | None = None) -> int | None:
+        """Return items_per_thread, `auto` being the number that covers the row.
 
-        The row length is `static_cols`, else `cols`, else DEFAULT_COLS.
+        The row length is `static_cols`, else `cols`, else DEFAULT_COLS. Without a register cache
+        there is nothing to cover.
         """
         if not self.in_registers or self.items_per_thread is not None:
-            return self
-        return self.replace(
-            items_per_thread=self.items_for(self.static_cols or cols or DEFAULT_COLS)
-        )
+            return self.items_per_thread
+        return self.items_for(self.static_cols or cols or DEFAULT_COLS)
+
+    def resolve(self, cols: int | None = None) -> Spec:
+        """Return the spec with `auto` items replaced by their number, as `items_on` has it."""
+        items = self.items_on(cols)
+        return self if items == self.items_per_thread else self.replace(items_per_thread=items)
 
 
 AXES = {f.name: f for f in fields(Spec) if f.metadata}

@@ -8,7 +8,7 @@ from typing import Any
 
 from kgen.errors import UsageError
 from kgen.overlay import OURS, Overlay
-from kgen.specs.axes import find_axis, parse_value
+from kgen.specs.axes import choices, find_axis, parse_value
 from kgen.specs.follow import MOVING_AXES, follow
 from kgen.specs.rules import require_valid
 from kgen.specs.spec import (
@@ -21,6 +21,7 @@ from kgen.specs.spec import (
     short_name,
 )
 from kgen.specs.versions import find_version
+from kgen.text import names_a_file
 
 MAX_STEM = 60
 
@@ -40,15 +41,16 @@ def settings(text: str, overlay: Overlay = OURS) -> tuple[Spec, dict[str, Any]]:
     A short word for several axes is replaced by them; one that is named itself wins.
     """
     name, _, rest = text.strip().partition(":")
+    base = _version(name.strip(), rest)
     items = [item.strip() for item in rest.split(",") if item.strip()]
     changes: dict[str, Any] = {}
     for axis, value in (_setting(item, overlay) for item in items):
         if axis in changes:
-            raise UsageError(f"{text!r} sets {short_name(axis)} twice")
+            raise UsageError(f"{text!r} sets {short_name(axis)} twice; name it once")
         changes[axis] = value
     if ROW_MAP in changes:
         changes = {**row_map_axes(changes.pop(ROW_MAP), overlay), **changes}
-    return find_version(name.strip()).spec.replace(overlay=overlay), changes
+    return base.replace(overlay=overlay), changes
 
 
 def checked(text: str, overlay: Overlay = OURS) -> Spec:
@@ -63,11 +65,22 @@ def apply(base: Spec, changes: dict[str, Any]) -> Spec:
     return follow(base.replace(**changes), base, frozenset(changes))
 
 
+def _version(name: str, settings: str) -> Spec:
+    if names_a_file(name):
+        raise UsageError(f"{name} is a file, whose header fixes its axes; leave {settings} out")
+    if not name or "=" in name:
+        problem = (
+            f"there is no version {name!r}; a variant is written VERSION:AXIS=VALUE,AXIS=VALUE"
+        )
+        raise UsageError(f"{problem}, such as v7:items=4,threads=512")
+    return find_version(name).spec
+
+
 def _setting(text: str, overlay: Overlay) -> tuple[str, Any]:
     key, equals, value = (part.strip() for part in text.partition("="))
     axis = find_axis(key)
     if not equals or not value:
-        raise UsageError(f"{text!r} sets nothing; write {key}=VALUE")
+        raise UsageError(f"{text!r} sets nothing; write {key}=VALUE: {choices(axis, overlay)}")
     return axis, parse_value(axis, value, overlay)
 
 

@@ -29,6 +29,15 @@ class Version:
 
 
 VERSIONS: dict[str, Version] = {}
+# What the versions come from: three studies, of which the one of a vector has two series.
+SERIES = {
+    "K series": "cpu and k1 to k4 are the softmax.cu study, which goes from serial code over a "
+    "thread a row to a block a row.",
+    "V series": "v1 to v9 are the steps of a report that was measured on a Tesla T4, from a plain "
+    "kernel to wide loads, registers, a warp a row and a fixed grid.",
+    "C series": "c1 is the study of one long vector, with one block on all of it.",
+    "T series": "t1 and t2 are the same study by tiles, shared by many blocks or walked by one.",
+}
 
 
 def _root(name: str, **axes: Any) -> Spec:
@@ -41,7 +50,7 @@ def _derive(name: str, parent: Spec, **changes: Any) -> Spec:
     return VERSIONS[name].spec
 
 
-# The softmax.cu study: from one thread a row to a block a row.
+# The K series.
 CPU = _root(
     "cpu",
     row_map="host",
@@ -54,7 +63,7 @@ K2 = _derive("k2", K1, row_map="block", topology="tree")
 K3 = _derive("k3", K2, topology="warp", threads_per_block=32)
 K4 = _derive("k4", K2, topology="warps_thread0")
 
-# The V1-V9 report.
+# The V series.
 V1 = _root("v1")
 V2 = _derive("v2", V1, topology="two_level")
 V3 = _derive("v3", V2, cache="exps_registers")
@@ -68,7 +77,7 @@ V7 = _derive("v7", V6_DOUBLE, cache="inputs_registers", unaligned="scalar_groups
 V8 = _derive("v8", V5, row_map="warp", topology="warp")
 V9 = _derive("v9", V6_DOUBLE, row_map="grid_stride", update="online", grid_blocks=256)
 
-# The 1-D vector study.
+# The C and T series.
 C1 = _derive("c1", V2, cache="exps_output")
 T1 = _derive(
     "t1",

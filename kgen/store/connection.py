@@ -6,6 +6,7 @@ tells that it is kgen's (application_id) and its format (user_version).
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kgen.errors import Hindered, UsageError
-from kgen.hindered import hindrance
+from kgen.hindered import hindrance, telling_hindrances
 from kgen.store.columns import COLUMNS, Column
 
 APPLICATION_ID = int.from_bytes(b"kgen", "big")
@@ -207,6 +208,9 @@ def telling(path: Path) -> Iterator[None]:
         raise UsageError(_NOT_TEXT.format(path=path)) from None
     except sqlite3.DatabaseError as error:
         code = _code(error)
+        if code == sqlite3.SQLITE_CANTOPEN:
+            with telling_hindrances(f"{path} cannot be opened"):
+                os.close(os.open(os.devnull, os.O_RDONLY))  # fails where it is for lack of files
         sentence = _SENTENCES.get(code, "{path} cannot be used: {error}")
         kind = Hindered if code in _HINDERED else UsageError
         raise kind(sentence.format(path=path, error=error)) from None

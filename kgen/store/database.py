@@ -81,13 +81,15 @@ class Store:
         protocol_name: str | None = None,
         l2: str | None = None,
         since: datetime | None = None,
+        without: Outcome | None = None,
         limit: int | None = None,
     ) -> list[Measurement]:
         """Return the measurements that fit all that is given, newest last; of a run, in its order.
 
         `variant` and `device` are exact or patterns of `*`, `?` and `[...]`. `run` may be `latest`:
         of all runs in the file, the one that started last. `since` is the earliest start of a run,
-        in UTC unless it has a zone. `limit` keeps that many of the newest.
+        in UTC unless it has a zone. Who ended as `without` is left out. `limit` keeps that many of
+        the newest.
         """
         equal: dict[str, Any] = {"rows": rows, "cols": cols, "outcome": outcome, "kind": kind}
         equal |= {"protocol_name": protocol_name, "l2": l2}
@@ -97,6 +99,8 @@ class Store:
             where.append(_Condition(f'("{name}" = ? OR "{name}" GLOB ?)', (pattern, pattern)))
         if since is not None:
             where.append(_Condition("measured_at >= ?", (_utc(since),)))
+        if without is not None:
+            where.append(_Condition("outcome <> ?", (COLUMNS["outcome"].encode(without),)))
         return self._find(where, limit)[::-1]
 
     def find(self, keys: Mapping[str, Any]) -> Measurement | None:

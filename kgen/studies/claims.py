@@ -1,48 +1,59 @@
-"""What a statement of a study is made of: parts, each with the rule that judges it."""
+"""The statements of the studies, which are data, and what they are made of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from pathlib import Path
 from typing import Literal
 
-from kgen.studies.facts import Metric
+import msgspec
+
+from kgen.studies.facts import Metric, metric_of
 from kgen.studies.tables import Study
 
-Shape = tuple[int, int]
+RowsCols = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Timed:
+class Timed(msgspec.Struct, frozen=True, tag_field="kind", tag="time"):
     """A part about the times of two variants on a shape, judged by their paired ratio a / b."""
 
     words: str
     rule: Literal["faster", "not_faster", "about", "same"]
     a: str
     b: str
-    shape: Shape
+    shape: RowsCols
     ratio: float = 1
     tolerance: float = 0
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(
+    msgspec.Struct,
+    frozen=True,
+    tag_field="kind",
+    tag="fact",
+    rename={"metric_name": "metric"},
+):
     """A part about something that has no noise: a metric of a, or its quotient a / b if b is given.
 
     `relation` and `value` are as `verdicts.compare` takes them.
     """
 
     words: str
-    metric: Metric
+    metric_name: str
     a: str
-    b: str
-    shape: Shape
+    shape: RowsCols
     relation: str
     value: float
+    b: str = ""
     tolerance: float = 0
 
+    @property
+    def metric(self) -> Metric:
+        """The metric of that name."""
+        return metric_of(self.metric_name)
 
-@dataclass(frozen=True)
-class Crossing:
+
+class Crossing(msgspec.Struct, frozen=True, tag_field="kind", tag="crossing"):
     """A part about where, over the row length, a stops being faster than b: between two lengths."""
 
     words: str
@@ -56,11 +67,22 @@ class Crossing:
 Part = Timed | Fact | Crossing
 
 
-@dataclass(frozen=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True):
     """A numbered statement of a study; it holds if all of its parts do."""
 
     number: int
     study: Study
     words: str
     parts: tuple[Part, ...]
+
+
+@functools.cache
+def all_statements() -> tuple[Statement, ...]:
+    """Return the statements of all studies, by their numbers."""
+    text = Path(__file__).with_name("statements.toml").read_bytes()
+    return msgspec.toml.decode(text, type=dict[str, tuple[Statement, ...]])["statements"]
+
+
+def statements(studies: frozenset[Study]) -> tuple[Statement, ...]:
+    """Return the statements of some studies, by their numbers."""
+    return tuple(statement for statement in all_statements() if statement.study in studies)

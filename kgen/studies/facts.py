@@ -57,6 +57,12 @@ class Profiled(StrEnum):
 Metric = Counted | FromSpec | Compiled | Profiled
 
 
+def metric_of(name: str) -> Metric:
+    """Return the metric of a name. Raises StopIteration for one that is none."""
+    kinds = (Counted, FromSpec, Compiled, Profiled)
+    return next(metric for kind in kinds for metric in kind if metric == name)
+
+
 class Facts:
     """Looks facts up: counts on this machine, compiles for `arch`, takes the rest as given."""
 
@@ -109,7 +115,7 @@ class Facts:
 
     def _occupancy(self, variant: str, rows: int, cols: int) -> float:
         from kgen.execute import find_target, source_for
-        from kgen.sources.build import report
+        from kgen.outputs.build import report
         from kgen.toolchain import compile_cubin
 
         source = source_for(find_target(variant), rows, cols)

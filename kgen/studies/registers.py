@@ -57,7 +57,7 @@ def compile_reported() -> tuple[Compiled, ...]:
 
 def _compile(row: Compiled) -> Compiled:
     from kgen.execute import find_target, source_for
-    from kgen.sources.build import report
+    from kgen.outputs.build import report
     from kgen.toolchain import compile_cubin
 
     try:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from enum import Enum
+from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from kgen.errors import UsageError
 from kgen.files import write_atomically
@@ -148,47 +146,25 @@ class StudyResult:
     counts: tuple[Accesses, ...]
     registers: tuple[Compiled, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything as values that JSON has."""
-        return {"format": FORMAT, **asdict(self)}
+    format: int = FORMAT
 
 
 def write_result(path: Path, result: StudyResult) -> None:
     """Write a result as JSON, in one step. Raises UsageError if the file cannot be written."""
-    text = json.dumps(result.as_dict(), indent=1, allow_nan=False, ensure_ascii=False)
-    write_atomically(path, text + "\n")
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
 
 
 def read_result(path: Path) -> StudyResult:
     """Return what `write_result` wrote. Raises UsageError if the file is not that."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        found = msgspec.json.decode(path.read_bytes(), type=StudyResult)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise UsageError(f"{path} is no result of kgen reproduce: it is not JSON") from None
-    try:
-        if content.pop("format") != FORMAT:
-            raise ValueError("another format")
-        result: StudyResult = _read(StudyResult, content)
-        return result
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no result of kgen reproduce: {error}") from None
+    if found.format != FORMAT:
         raise UsageError(
-            f"{path} is no result of kgen reproduce in format {FORMAT}, which this kgen reads "
-            f"({error})"
-        ) from None
-
-
-def _read(kind: Any, value: Any) -> Any:
-    """Return a value of JSON as the type that it was written from."""
-    if get_origin(kind) in (Union, UnionType):
-        (own,) = [choice for choice in get_args(kind) if choice is not type(None)]
-        return None if value is None else _read(own, value)
-    if get_origin(kind) is tuple:
-        return tuple(_read(get_args(kind)[0], entry) for entry in value)
-    if get_origin(kind) is dict:
-        return {key: _read(get_args(kind)[1], entry) for key, entry in value.items()}
-    if is_dataclass(kind):
-        hints, make = get_type_hints(kind), cast(type, kind)
-        return make(**{f.name: _read(hints[f.name], value[f.name]) for f in fields(kind)})
-    return kind(value) if issubclass(kind, Enum) else value
+            f"{path} is a result of kgen reproduce in format {found.format}; "
+            f"this kgen reads format {FORMAT}"
+        )
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from kgen.store.measurement import Measurement
-from kgen.studies.claims import Crossing, Fact, Part, Shape, Statement, Timed
+from kgen.studies.claims import Crossing, Fact, Part, RowsCols, Statement, Timed, statements
 from kgen.studies.counts import count_reported
 from kgen.studies.crossover import SWEEPS, Sweep
 from kgen.studies.dissections import dissections
@@ -13,7 +13,6 @@ from kgen.studies.evaluate import dissection_result, statement_result, sweep_res
 from kgen.studies.facts import Facts, Profiled, Profiles
 from kgen.studies.registers import compile_reported
 from kgen.studies.result import StudyResult
-from kgen.studies.statements import statements
 from kgen.studies.tables import Study, tables
 from kgen.studies.times import L2_STATES, Times
 
@@ -24,9 +23,9 @@ MeasureShape = Callable[[list[str], int, int, str], list[Measurement]]
 Job = tuple[str, int, int]
 
 
-def needed(studies: frozenset[Study] = ALL) -> dict[Shape, list[str]]:
+def needed(studies: frozenset[Study] = ALL) -> dict[RowsCols, list[str]]:
     """Return the variants to time by shape, each once: those of tables, statements, dissections."""
-    found: dict[Shape, dict[str, None]] = {}
+    found: dict[RowsCols, dict[str, None]] = {}
     for variant, rows, cols in _timed(studies):
         found.setdefault((rows, cols), {})[variant] = None
     return {shape: list(variants) for shape, variants in found.items()}

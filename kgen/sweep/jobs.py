@@ -8,7 +8,7 @@ from kgen.launch import plan as launches
 from kgen.launch import serial_additions
 from kgen.sources.render import render
 from kgen.store.database import Store
-from kgen.store.measurement import Kind, Measurement, Provenance
+from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.sweep.plan import Plan, Point
 from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
@@ -29,17 +29,50 @@ class Job:
     earlier: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
-def jobs_of(plan: Plan, store: Store, protocol: Protocol, provenance: Provenance) -> list[Job]:
-    """Return a job for every shape of the plan."""
+def jobs_of(
+    plan: Plan,
+    store: Store,
+    protocol: Protocol,
+    provenance: Provenance,
+    keep_all: bool = False,
+) -> list[Job]:
+    """Return a job for every shape of the plan; with `keep_all` what was pruned has no row yet."""
     jobs: dict[tuple[int, int], Job] = {}
     for point in plan.points:
         shape = (point.rows, point.cols)
         job = jobs.setdefault(shape, Job(*shape))
-        _place(job, _candidate(point), store, protocol, provenance)
+        candidate = candidate_of(point)
+        known = _find(candidate, store, protocol, provenance)
+        if known and _is_final(known, keep_all):
+            job.done.append(known)
+            continue
+        job.candidates.append(candidate)
+        if known and known.samples_us:
+            job.earlier[candidate.name] = known.samples_us
     return list(jobs.values())
 
 
-def _candidate(point: Point) -> Candidate:
+def unmeasured(
+    plan: Plan,
+    store: Store,
+    protocol: Protocol,
+    provenance: Provenance,
+    keep_all: bool = False,
+) -> list[Point]:
+    """Return the points that have no final row; only what may have one is rendered."""
+
+    def is_stored(point: Point) -> bool:
+        shape = {"variant": point.variant, "rows": point.rows, "cols": point.cols}
+        if not store.find(shape):
+            return False
+        known = _find(candidate_of(point), store, protocol, provenance)
+        return known is not None and _is_final(known, keep_all)
+
+    return [point for point in plan.points if not is_stored(point)]
+
+
+def candidate_of(point: Point) -> Candidate:
+    """Return a point as what is compiled, verified and measured."""
     source = render(point.resolved)
     return Candidate(
         kind=Kind.VARIANT,
@@ -52,22 +85,17 @@ def _candidate(point: Point) -> Candidate:
     )
 
 
-def _place(
-    job: Job, candidate: Candidate, store: Store, protocol: Protocol, provenance: Provenance
-) -> None:
-    """Put a candidate where it belongs: finished by an earlier run, or still to be measured."""
-    row = blank(candidate, protocol, provenance)
-    known = store.find(_identity(row))
-    if known and _is_final(known):
-        job.done.append(known)
-        return
-    job.candidates.append(candidate)
-    if known and known.samples_us:
-        job.earlier[candidate.name] = known.samples_us
+def _find(
+    candidate: Candidate, store: Store, protocol: Protocol, provenance: Provenance
+) -> Measurement | None:
+    """Return the newest row of the same candidate, measured in the same way."""
+    return store.find(_identity(blank(candidate, protocol, provenance)))
 
 
-def _is_final(row: Measurement) -> bool:
+def _is_final(row: Measurement, keep_all: bool) -> bool:
     """Tell whether a sweep can go by a row: what `kgen bench` counts on the CPU has no cost."""
+    if row.outcome is Outcome.PRUNED and keep_all:
+        return False
     is_without_cost = row.global_loads is not None and row.model_us is None
     return row.is_complete and not is_without_cost
 

@@ -17,7 +17,7 @@ the compiler makes of a loop.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -72,6 +72,26 @@ class ModelGpu:
     barrier_cycles: int = 60
 
 
+@dataclass(frozen=True)
+class Ranking:
+    """How well the model's order agrees with times: Spearman's rank correlation, shape by shape.
+
+    1 is the same order, 0 none; `medians` is how many times it was compared with.
+    """
+
+    medians: int
+    by_shape: Mapping[tuple[int, int], float]
+
+    def __str__(self) -> str:
+        """Return it as a sentence, for those who read the model's order."""
+        found = sorted(self.by_shape.items(), key=lambda entry: -entry[1])
+        shapes = ", ".join(f"{rho:.2f} at {rows} x {cols}" for (rows, cols), rho in found)
+        return (
+            f"Beside {self.medians} medians measured on one its rank correlation is {shapes} "
+            "(1 is the same order)."
+        )
+
+
 REFERENCE_GPU = ModelGpu(
     name="NVIDIA H200",
     arch="sm_90",
@@ -84,6 +104,9 @@ REFERENCE_GPU = ModelGpu(
     l1_bytes=256 * 2**10,
     launch_us=1.5,
 )
+# Of the times of the named versions on that GPU with a cold L2 in tests/sweep/h200_cold.json, by
+# tests/sweep/test_model.py, which fails when the model no longer ranks so.
+RANKING = Ranking(25, {(1024, 4096): 0.98, (1025, 257): 0.58, (256, 65536): 1.00})
 # Loads that a loop has in flight: compilers unroll by four.
 LOADS_IN_FLIGHT = 4
 # Instructions that come with one of a kind: addresses, loop counters, and the arithmetic of expf.

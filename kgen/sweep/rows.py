@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from kgen.errors import UsageError
 from kgen.specs.axes import parse_value
+from kgen.specs.declared import RECORDS
 from kgen.specs.spec import AXES, ROW_MAP, Spec, format_value
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.timing.statistics import Ratio, paired_ratio
@@ -25,11 +27,21 @@ def spec_of(row: Measurement) -> Spec:
         raise ValueError(f"{row.variant} has no spec")
     values: dict[str, Any] = json.loads(row.spec)
     axes = {
-        name: parse_value(name, format_value(values[name]))
+        name: _value(name, format_value(values[name]))
         for name in (ROW_MAP, *AXES)  # older rows have the short word
         if name in values
     }
     return Spec(version=values["version"]).replace(**axes)
+
+
+def _value(axis: str, text: str) -> Any:
+    """Read a value; of a choice whose templates are not at hand only the word is known."""
+    try:
+        return parse_value(axis, text)
+    except UsageError:
+        if axis not in RECORDS:
+            raise
+        return RECORDS[axis](text)
 
 
 def axes_of(row: Measurement) -> dict[str, str]:

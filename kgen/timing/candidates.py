@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgen.errors import CompileFailed, Hindered, UsageError
-from kgen.evidence.check import name_of
 from kgen.evidence.reference import SOFTMAX
-from kgen.execute import Target, source_for
+from kgen.execute import Target, name_of, source_for
 from kgen.launch import Launch, LaunchPlan, plan, serial_additions
 from kgen.limits import WARP_SIZE
 from kgen.sources.source import Source
@@ -33,7 +32,7 @@ class Candidate:
 
     It is a source with its plan or a peer; a copy without a source is the driver's own. `binary` is
     what compiling the source gave, once that was done. `serial_additions` is how many values one of
-    its threads adds up one after the other, `op` what it computes.
+    its threads adds up one after the other.
     """
 
     kind: Kind
@@ -45,8 +44,12 @@ class Candidate:
     binary: Binary | CompileFailed | Hindered | None = None
     peer: Peer | None = None
     serial_additions: int = 0
-    op: Op = SOFTMAX
     reason: str = ""
+
+    @property
+    def op(self) -> Op:
+        """What it computes; a peer is a softmax."""
+        return self.source.spec.op if isinstance(self.source, Source) else SOFTMAX
 
     @property
     def is_kernel(self) -> bool:
@@ -84,7 +87,6 @@ def _of_target(target: Target, rows: int, cols: int) -> Candidate:
         source=source,
         plan=launches,
         serial_additions=additions,
-        op=source.spec.op,
     )
 
 

@@ -9,7 +9,6 @@ import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kgen import __version__
 from kgen.cpu.compiler import describe_cxx, find_cxx
 from kgen.execute import require_place
 from kgen.gpu import device_info
@@ -19,6 +18,7 @@ from kgen.processes import run
 from kgen.sources.render import template_hash
 from kgen.store.measurement import CPU, Provenance
 from kgen.toolchain import find_nvcc
+from kgen.version import __version__
 
 
 def this_run(on: str = "gpu", commit: str | None = None, overlay: Overlay = OURS) -> Provenance:

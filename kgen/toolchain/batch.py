@@ -23,13 +23,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from kgen.cache import KEY_LETTERS, digest
 from kgen.cachedir import cache_dir, writing_cache
 from kgen.errors import CompileFailed, Hindered
 from kgen.files import replace_file
 from kgen.processes import thread_pool
 from kgen.toolchain.added_flags import added_flags
 from kgen.toolchain.binary import Binary
-from kgen.toolchain.cache import digest, digest_of_files
+from kgen.toolchain.cache import digest_of_files, load_binary, store_binary
 from kgen.toolchain.machine_code import stands_alone
 from kgen.toolchain.nvcc import Job, compile_alone, kernels_of, prepare, run_nvcc
 from kgen.toolchain.options import CompileOptions
@@ -64,7 +65,7 @@ def compile_many(
     missing: dict[str, Job] = {}
     digest_files = functools.cache(digest_of_files)
     for job in jobs:
-        if binary := job.entry.load(arch, digest_files):
+        if binary := load_binary(job.entry, arch, digest_files):
             done[job.entry.key] = binary
         else:
             missing[job.entry.key] = job
@@ -132,7 +133,7 @@ def _compile_together(batch: list[Job]) -> list[Binary]:
     if (log := warnings_of(product.output)) or not stands_alone(product.image):
         raise CompileFailed(log)
     resources = parse_resources(product.output)
-    path = folder / f"{digest([], product.image)[:32]}.cubin"
+    path = folder / f"{digest(product.image)[:KEY_LETTERS]}.cubin"
     binaries = [
         Binary(path, product.image, job.arch, kernels_of(job.source, resources), "")
         for job in batch
@@ -140,7 +141,7 @@ def _compile_together(batch: list[Job]) -> list[Binary]:
     with writing_cache(folder):
         replace_file(path, product.image)
         for job, binary in zip(batch, binaries, strict=True):
-            job.entry.store(binary, product.headers, product.headers_digest)
+            store_binary(job.entry, binary, product.headers, product.headers_digest)
     return binaries
 
 

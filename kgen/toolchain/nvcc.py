@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import STDOUT, SubprocessError, TimeoutExpired
 
+from kgen.cache import KEY_LETTERS, Entry, digest
 from kgen.cachedir import cache_dir, temporary_dir, writing_cache
 from kgen.errors import CompileFailed, Hindered, MissingTool, UsageError
 from kgen.files import absolute_program, replace_file
@@ -18,7 +19,7 @@ from kgen.include_paths import include_paths
 from kgen.processes import run
 from kgen.toolchain.added_flags import VARIABLES, require_no_contradiction
 from kgen.toolchain.binary import Binary, KernelResources
-from kgen.toolchain.cache import Entry, digest, digest_of_headers
+from kgen.toolchain.cache import digest_of_headers, load_binary, store_binary
 from kgen.toolchain.find import Tool, ask, find_nvcc
 from kgen.toolchain.headers import NEIGHBOURS, headers_of, link_neighbours, with_users_names
 from kgen.toolchain.machine_code import arch_of, is_whole
@@ -65,11 +66,16 @@ def compile_cubin(
     source for the host, MissingTool if there is no nvcc or no C++ compiler for it.
     """
     job = prepare(source, arch, options)
-    return job.entry.load(arch) or compile_alone(job)
+    return load_binary(job.entry, arch) or compile_alone(job)
 
 
 def prepare(source: Compilable, arch: str, options: CompileOptions) -> Job:
     """Check a request and return what to do for it. Raises UsageError and MissingTool."""
+    if source.is_host:
+        raise UsageError(
+            f"{_shown_name(source)} is plain C++ for the host, of which nvcc makes no cubin: "
+            "compile it with a C++ compiler, or name a version other than cpu"
+        )
     nvcc = find_nvcc()
     _check_request(source, arch, nvcc)
     flags = _flags(source, arch, options)
@@ -93,10 +99,10 @@ def compile_alone(job: Job) -> Binary:
     product = run_nvcc(job, file, _shown_name(source), _TIME_LIMIT_S)
     kernels = kernels_of(source, parse_resources(product.output))
     log = warnings_of(product.output)
-    binary = Binary(entry.cubin, product.image, job.arch, kernels, log)
+    binary = Binary(entry.path, product.image, job.arch, kernels, log)
     with writing_cache(entry.folder):
         replace_file(binary.path, binary.image)
-        entry.store(binary, product.headers, product.headers_digest)
+        store_binary(entry, binary, product.headers, product.headers_digest)
     return binary
 
 
@@ -117,11 +123,14 @@ def _supported_archs(nvcc: Path) -> tuple[str, ...]:
 
 
 def _check_request(source: Compilable, arch: str, nvcc: Tool) -> None:
-    if source.is_host:
-        raise UsageError(f"{_shown_name(source)} is for the host; there is no cubin of it")
     if arch not in (known := supported_archs(nvcc)):
         raise UsageError(
             f"nvcc {nvcc.version} does not compile for {arch!r}; choose one of {', '.join(known)}"
+        )
+    if source.requires in known and known.index(arch) < known.index(source.requires):
+        raise UsageError(
+            f"{_shown_name(source)} uses what {arch} lacks; "
+            f"compile it for {source.requires} or newer"
         )
 
 
@@ -138,8 +147,8 @@ def _entry(source: Compilable, flags: list[str], nvcc: Tool) -> Entry:
     compiler = [str(nvcc.path), nvcc.banner, *(environment.get(name, "") for name in _ENVIRONMENT)]
     neighbours = str(source.path.absolute().parent) if source.path else ""
     text = [source.filename, source.text, neighbours, *source.kernels]
-    key = digest([*text, "", *flags, "", *compiler])
-    return Entry(cache_dir("cubin") / key[:32], key, source.stem)
+    key = digest(*text, "", *flags, "", *compiler)
+    return Entry(cache_dir("cubin") / key[:KEY_LETTERS], f"{source.stem}.cubin", key)
 
 
 def _environment() -> dict[str, str]:

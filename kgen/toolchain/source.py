@@ -21,18 +21,24 @@ class Compilable(Protocol):
     @property
     def is_host(self) -> bool: ...
     @property
+    def requires(self) -> str: ...
+    @property
     def filename(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class PlainSource:
-    """A CUDA file that no spec describes; `kernels` are its extern "C" symbols."""
+    """A CUDA file that no spec describes; `kernels` are its extern "C" symbols.
+
+    `requires` is the least architecture that it compiles for, such as `sm_90`; '' for any.
+    """
 
     stem: str
     text: str
     kernels: tuple[str, ...]
     path: Path | None = None
     is_host: bool = False
+    requires: str = ""
 
     @property
     def filename(self) -> str:

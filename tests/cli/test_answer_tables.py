@@ -5,6 +5,7 @@ import json
 from kgen.cli.answer_tables import as_objects, print_answer
 from kgen.store.measurement import Kind, Outcome
 from kgen.sweep.answer import answer
+from kgen.sweep.model import RANKING
 from tests.sweep.made import made, modelled
 
 ROWS = [
@@ -100,3 +101,19 @@ def test_the_answer_as_json():
     }
     assert found["crossovers"][0]["new"] == "v7"
     assert (found["refused"], found["why_empty"], found["is_modelled"]) == ({"rule": 7}, "", False)
+
+
+def test_a_model_says_how_well_it_ranks(capsys):
+    rows = [modelled("v5", 12), modelled("v5:threads=128", 10), modelled("v7", 11)]
+    text = printed(capsys, rows)
+    assert str(RANKING) in text and "0.58 at 1025 x 257" in str(RANKING)
+    assert "the model's best" in text and "to the model's best" in text
+    assert line(text, "axis", "value")[2] == "model"
+    assert as_objects(answer(rows))["model"] == str(RANKING)
+    assert str(RANKING) not in printed(capsys, ROWS)
+
+
+def test_columns_with_nothing_in_them_are_left_out(capsys):
+    text = printed(capsys, [modelled("v5", 12), modelled("v5:threads=128", 10)])
+    assert line(text, "shape") == ["shape", "best", "model", "us"]
+    assert "tied with" in printed(capsys, [made("v5", 10), made("v6", 10)])

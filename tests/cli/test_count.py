@@ -38,7 +38,7 @@ def test_table_has_the_variants_side_by_side() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("cpu",), "runs on the host, which has no warps"),
+        (("cpu",), "it has no warps to count"),
         (("v5", "--rows", "0"), "0 x 4096 has no elements"),
         (("v9000",), "v9000"),
     ],

@@ -25,11 +25,14 @@ USAGE_ERRORS = {
     "explain v77": "did you mean 'v7'?",
     "run v7:itmes=4": "there is no axis 'itmes'; did you mean 'items'",
     "check v5 v6:row_map=blok": "row_map=blok is not a choice; did you mean 'block'?",
-    "build --variant v6:vec=four": "vec_size=four: a whole number is needed",
-    "build --variant v7: --items x": "items_per_thread=x: a whole number is needed",
-    "diff v5 v6:vec": "'vec' sets nothing; write vec=VALUE",
+    "build --variant v6:vec=four": "vec=four: a whole number is needed",
+    "build --variant v7: --items x": "items=x: a whole number is needed",
+    "diff v5 v6:vec": "'vec' sets nothing; write vec=VALUE: a number",
+    "explain v7 --rows 3": "--rows 3 alone is no shape; give --cols too",
+    "show v5.cu:vec=2": "v5.cu is a file, whose header fixes its axes; leave vec=2 out",
+    "check v7 items=4": "there is no version 'items=4'; a variant is written VERSION:AXIS=VALUE",
     "bench v99": "there is no version 'v99'; did you mean 'v9'?",
-    "run v8:topology=two_level": "topology=two_level with row_map=warp: ",
+    "run v8:topology=two_level": "topology=two_level with 32 threads a row",
     "run v5 --vec 3": "vec=3: the machine accesses 1, 2 or 4 floats at once",
     "run v5 --threads 0": "threads=0 is not a block size",
     "run v7:items=1 --cols 1028": "covers 1027 columns; cols=1028 needs items>=2",
@@ -72,12 +75,24 @@ USAGE_ERRORS = {
     "check v5 --rows 3": "a shape needs both --rows and --cols",
     "check v5 --rows 3 --cols 3 --input unifrom": "no input is called 'unifrom'; did you mean 'uniform'?",
     "check v5 --rows 3 --cols 3 --schedule fifo": "schedule='fifo' is unknown: choose one of",
-    "check cpu --on gpu": "host versions do not run on a GPU",
+    "check cpu --on gpu": "host versions do not run on a GPU; check them with --on cpu",
+    "run cpu --on gpu": "cpu is plain C++ for the host, not a kernel: run it on the CPU, with --on cpu",
+    "run k1:row_map=host --on gpu": "is plain C++ for the host, not a kernel: run it on the CPU, ",
+    "run cpu.cpp --on gpu": "cpu.cpp is plain C++ for the host, not a kernel: run it on the CPU, ",
+    "bench cpu --on gpu": "cpu: plain C++ for the host, no kernel; name a kernel to time beside it, or",
+    "bench cpu.cpp cpu": "cpu.cpp, cpu: plain C++ for the host, no kernel; name a kernel to time",
+    "sass cpu": "softmax_cpu.cpp is plain C++ for the host, of which nvcc makes no cubin: compile it",
+    "sass cpu.cpp": "cpu.cpp is plain C++ for the host, of which nvcc makes no cubin: compile it",
+    "count cpu": "cpu is plain C++ for the host, not a kernel: it has no warps to count, so name",
+    "count v5 cpu.cpp": "cpu.cpp is plain C++ for the host, not a kernel: it has no warps to count",
+    "profile cpu": "cpu is plain C++ for the host, not a kernel: it has no warps to profile, so name",
+    "profile v5 cpu --on cpu": "cpu is plain C++ for the host, not a kernel: it has no warps to",
+    "export cpu.cpp": "is plain C++ for the host and has no kernel for PyCUDA to launch; write it with",
     "run absent.cu": "absent.cu cannot be read: No such file or directory",
     "check folder.cu": "folder.cu cannot be read: Is a directory",
     "diff v5 latin.cu": "latin.cu cannot be read: it is not UTF-8 text",
     "export bare.cu": "bare.cu has no kgen header",
-    **{f"{command} narrow.cu": "narrow.cu: line 23 makes THREADS_PER_BLOCK 128, but the header's spec says threads_per_block=256" for command in ("run", "check", "show", "explain", "diff v5", "count", "build --variant", "sass", "export", "bench", "profile")},
+    **{f"{command} narrow.cu": " makes THREADS_PER_BLOCK 128, but the header's spec says threads_per_block=256" for command in ("run", "check", "show", "explain", "diff v5", "count", "build --variant", "sass", "export", "bench", "profile")},
     "run v5.cu --items 4 --vec 2": "v5.cu is a file, whose header fixes its axes; leave items=4,vec=2 out",
     "show v5.cu --threads 64": "leave threads=64 out",
     "build": "name what to build: VARIANT or a .cu file, several of them, or --all",
@@ -125,6 +140,7 @@ def files(tmp_path: Path) -> None:
         "bare.cu": b"int x;\n",
         "v5.cu": kgen.render("v5").text.encode(),
         "narrow.cu": kgen.render("v5").text.replace("BLOCK = 256", "BLOCK = 128").encode(),
+        "cpu.cpp": kgen.render("cpu").text.encode(),
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
@@ -263,7 +279,7 @@ def test_files_and_messages_beyond_ascii_where_all_is_ascii(spawn: Call, tmp_pat
 def test_an_interrupt_outside_of_a_command_has_no_traceback(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted() -> None:
+    def interrupted(prog_name: str) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kgen.cli.app.app", interrupted)

@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kgen.specs.choices import Topology
 
+from kgen.specs.declared import RECORDS, choices
+from kgen.specs.notes import notes
 from kgen.specs.spec import AXES, short_name
-from kgen.specs.versions import VERSIONS
+from kgen.specs.variants import parse
+from kgen.specs.versions import SERIES, VERSIONS
 from tests.cli.conftest import Ended
 
 Call = Callable[..., Ended]
 
 
-def test_list_names_every_version_with_its_parent_and_changes(call: Call) -> None:
+def test_list_says_what_every_version_is_and_what_is_set_on_its_parent(call: Call) -> None:
     listed = call("list")
     assert listed.code == 0 and listed.err == ""
-    rows = {words[0]: words[1:] for words in listed.rows() if words and words[0] in VERSIONS}
-    assert list(rows) == list(VERSIONS)
-    assert rows["v1"] == ["-", "3", "-"]
-    assert rows["v6_fetch"] == ["v6_double", "2", "prefetch", "false", "->", "true"]
+    rows = {words[0]: " ".join(words[1:]) for words in listed.rows() if words}
+    assert [name for name in rows if name in VERSIONS] == list(VERSIONS)
+    assert rows["v1"] == "3 three passes, tree -"
+    assert rows["v6_fetch"] == "2 next vector fetched ahead v6_double: prefetch=true"
+    for series, words in SERIES.items():
+        assert f"\n{series}: {words}\n" in listed.out
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_version_belongs_to_a_series(version: str) -> None:
+    """It is named there, or lies in a span such as v1 to v9."""
+    stem = version.partition("_")[0]
+    spans = [re.findall(r"\b([a-z]+)(\d*)(?: to \1(\d))?", words) for words in SERIES.values()]
+    named = [
+        [f"{letter}{n}" for letter, first, last in span for n in numbers(first, last)]
+        for span in spans
+    ]
+    assert sum(stem in names for names in named) == 1
+
+
+def numbers(first: str, last: str) -> list[str]:
+    """The numbers of a span such as 1 to 9, as they are written; of one number, itself."""
+    return [str(n) for n in range(int(first), int(last) + 1)] if last else [first]
+
+
+def test_what_list_sets_on_the_parents_makes_the_versions(call: Call) -> None:
+    cells = [line.strip().split("  ") for line in call("list").out.splitlines()]
+    told = {line[0]: line[-1].strip() for line in cells if line[0] in VERSIONS}
+    for version, (parent, colon, settings) in ((v, told[v].partition(": ")) for v in VERSIONS):
+        assert parent == (VERSIONS[version].parent or "-")
+        if colon:
+            made = parse(f"{parent}:{settings}").replace(version=version)
+            assert made == VERSIONS[version].spec
 
 
 def test_list_as_json(call: Call) -> None:
@@ -30,6 +62,7 @@ def test_list_as_json(call: Call) -> None:
     assert list(versions) == list(VERSIONS)
     assert versions["v1"]["parent"] is None and versions["v1"]["changes"] == {}
     v7 = versions["v7"]
+    assert v7["what"] == "inputs in registers"
     assert (v7["parent"], v7["scans"]) == ("v6_double", 1)
     assert v7["changes"]["cache"] == ["none", "inputs_registers"]
     assert v7["axes"].keys() == AXES.keys()
@@ -40,12 +73,28 @@ def test_show_explains_every_axis_the_launch_and_the_version(call: Call) -> None
     assert shown.code == 0 and shown.out.startswith("v8: one warp per row, ")
     words = {line[0]: line[1:] for line in shown.rows() if line}
     assert [short_name(axis) for axis in AXES if short_name(axis) not in words] == []
-    choices = [str(topology) for topology in Topology]
-    assert words["topology"] == ["warp", *choices, *AXES["topology"].metadata["help"].split()]
-    assert words["parent"][:4] == ["v5:", "row_map", "block", "->"]
+    assert words["topology"] == ["warp", *AXES["topology"].metadata["help"].split()]
+    assert words["threads_per_row"][:2] == ["32", "threads"] and words["row_map"][0] == "warp"
+    assert words["parent"][:4] == ["v5:", "threads_per_row", "auto", "->"]
     assert "Launches on 1000 x 33" in shown.out
     assert words["softmax_v8"] == ["125", "256", "0", "x,", "y,", "rows,", "cols"]
-    assert "\nWhy it is as it is: A warp " in shown.out and "\nThe usual mistake: " in shown.out
+
+
+def test_show_says_what_each_choice_is(call: Call) -> None:
+    lines = [" ".join(words) for words in call("show", "t1").rows()]
+    told = [f"- {choice} {choice.help}" for axis in RECORDS for choice in choices(axis).values()]
+    assert [line for line in told if line not in lines] == []
+
+
+@pytest.mark.parametrize("variant", ["v9", "v9:exp=exp2", "v2", "cpu"])
+def test_show_says_why_before_the_axes(call: Call, variant: str) -> None:
+    note = notes()[variant.partition(":")[0]]
+    out = call("show", variant).out
+    told = [f"Why it is as it is: {note.why}", *note.changes.values()]
+    told += [f"The usual mistake: {note.mistake}", " parent ", "\nAxes, and ", "\nLaunches on "]
+    places = [out.index(words) for words in told]
+    assert places == sorted(places)
+    assert ("- update online_shared -> online: The report's v9 " in out) == (note is notes()["v9"])
 
 
 def test_show_as_json(call: Call) -> None:
@@ -58,6 +107,7 @@ def test_show_as_json(call: Call) -> None:
     assert {(launch["grid"], launch["block"]) for launch in shown["launches"]} == {(3 * 5, 64)}
     assert shown["workspace_bytes"] == 3 * 8
     assert shown["why"] and shown["mistake"]
+    assert shown["why_changes"].keys() == VERSIONS["t1"].changes.keys()
 
 
 def test_explain_says_that_a_variant_is_valid(call: Call) -> None:
@@ -76,11 +126,11 @@ def test_explain_refuses_with_the_reason_and_the_nearest(call: Call) -> None:
     assert refused.code == 1
     first, reason, nearest = refused.out.splitlines()
     assert first == "v8:topology=two_level is refused:"
-    assert reason.startswith("  - topology=two_level with row_map=warp:")
-    assert nearest.startswith("The nearest valid one is v8:row_map=block ")
+    assert reason.startswith("  - topology=two_level with 32 threads a row")
+    assert nearest.startswith("The nearest valid one is v8:threads_per_row=auto ")
     as_json = call("explain", "v8:topology=two_level", "--json")
     assert as_json.code == 1
-    assert as_json.json["valid"] is False and as_json.json["nearest"] == "v8:row_map=block"
+    assert as_json.json["valid"] is False and as_json.json["nearest"] == "v8:threads_per_row=auto"
     assert as_json.json["reasons"] == [reason.removeprefix("  - ")]
 
 
@@ -164,4 +214,4 @@ def test_help_tells_the_commands_and_the_exit_codes(call: Call) -> None:
     assert told.code == 0
     commands = "list show explain diff build export run check bench doctor".split()
     assert [word for word in commands if word not in told.out] == []
-    assert "Exit codes" in told.out
+    assert "Exit codes: 0 fine" in " ".join(told.out.split())

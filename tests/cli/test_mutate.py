@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.cli.conftest import Ended
 
 Call = Callable[..., Ended]
@@ -20,8 +22,35 @@ def test_numbers_add_up(call: Call) -> None:
     assert all(fate["reason"] for fate in found["fates"] if fate["caught_by"])
 
 
-def test_the_table_has_a_row_a_variant(call: Call) -> None:
-    mutated = call("mutate", "k1")
+def test_each_mutant_is_printed_with_its_line_and_what_catches_it(call: Call) -> None:
+    mutated, found = call("mutate", "k1"), call("mutate", "k1", "--json").json
+    assert mutated.code == 0
+    *lines, _, total = mutated.out.splitlines()[1:]
+    assert len(lines) == found["mutants"]
+    for line, fate in zip(lines, found["fates"], strict=True):
+        mistake, _, change = fate["mutant"].partition(": ")
+        assert line.split()[:2] == ["k1", str(fate["line"])]
+        assert mistake.partition(",")[0] in line and change in line
+        assert line.split()[-1] == fate["caught_by"]
+    assert (
+        total == f"{found['mutants']} mutants: {found['caught']} caught, 0 do the same, 0 survive"
+    )
+
+
+def test_what_does_the_same_says_why(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgen.evidence.mutation.campaign.first_failure", lambda source: None)
+    written = "kgen.evidence.mutation.campaign._why_equivalent"
+    monkeypatch.setattr(
+        written, lambda variant, original, mutant: "it is the same" * (mutant.line > 30)
+    )
+    out = call("mutate", "k1").out
+    assert "nothing, and it does the same: it is the same\n" in out.replace(" \n", "\n")
+    survivors = [line for line in out.splitlines() if line.rstrip().endswith("nothing")]
+    assert survivors and out.endswith(f"{len(survivors)} survive\n")
+
+
+def test_the_summary_has_a_row_a_variant(call: Call) -> None:
+    mutated = call("mutate", "k1", "--summary")
     assert mutated.code == 0
     (row,) = [line for line in mutated.rows() if line and line[0] == "k1"]
     assert int(row[1]) == sum(int(cell) for cell in row[2:])

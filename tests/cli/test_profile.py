@@ -111,7 +111,7 @@ def test_on_the_cpu_the_compiler_tells_registers(call: Call) -> None:
         (("v2", "--on", "tpu"), "'tpu': kernels run on cpu or gpu"),
         (("--csv-file", "none.csv"), "none.csv cannot be read"),
         (("v2", "--on", "cpu", "--rows", "0"), "0 x 4096 has no elements"),
-        (("cpu", "--on", "cpu"), "cpu runs on the host"),
+        (("cpu", "--on", "cpu"), "cpu is plain C++ for the host"),
     ],
 )
 def test_wrong_requests(call: Call, arguments: tuple[str, ...], words: str) -> None:

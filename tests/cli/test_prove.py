@@ -85,16 +85,17 @@ def test_check_of_variants_on_a_shape(call: Call) -> None:
 
 
 def test_check_as_json(call: Call) -> None:
-    (row,) = call("check", "v5", "--rows", 14, "--cols", 100, "--json").json
+    said = call("check", "v5", "--rows", 14, "--cols", 100, "--json").json
+    (row,) = said["checks"]
     assert (row["variant"], row["rows"], row["cols"], row["ok"]) == ("v5", 14, 100, True)
-    assert tuple(row["inputs"]) == ALL_INPUTS and row["reason"] == ""
+    assert tuple(row["inputs"]) == ALL_INPUTS and said["failures"] == []
     assert 0 < row["max_rel_error"] < 1e-5
-    (chosen,) = call("check", "v5", "--rows", 2, "--cols", 9, "--input", "huge", "--json").json
-    assert chosen["inputs"] == ["huge"]
+    chosen = call("check", "v5", "--rows", 2, "--cols", 9, "--input", "huge", "--json").json
+    assert chosen["checks"][0]["inputs"] == ["huge"]
 
 
 def test_check_takes_the_usual_shapes_by_default(call: Call) -> None:
-    rows = call("check", "v8", "--schedule", "reversed", "--json").json
+    rows = call("check", "v8", "--schedule", "reversed", "--json").json["checks"]
     assert len(rows) > 10 and all(row["ok"] for row in rows)
     assert {(1025, 257), (1, 1)} <= {(row["rows"], row["cols"]) for row in rows}
 
@@ -103,21 +104,34 @@ def test_a_dropped_tail_fails_the_check(call: Call, edited: Callable[..., Path])
     path = edited("v6_double", *TAIL)
     failed = call("check", path, "v5", "--rows", 14, "--cols", 1027)
     assert failed.code == 1
-    verdicts = {words[0]: words[-1] for words in failed.rows()[2:]}
+    verdicts = {words[0]: words[-1] for words in failed.rows()[2:4]}
     assert verdicts == {str(path): "FAILED", "v5": "ok"}
     assert failed.err.startswith(
-        f"kgen: 1 check failed: {path} at 14 x 1027: input zeros: element (row 0, column 1024) is"
+        f"kgen: 1 of 2 checks failed: {path} at 14 x 1027: {path}: kernel softmax_v6_double: "
+        "nobody writes element 1024 of y; and 1 more"
     )
 
 
+@pytest.fixture
+def few_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of the usual shapes."""
+    shapes = [(42, 1), (42, 2), (42, 4), (42, 33), (42, 1024), (1025, 257)]
+    monkeypatch.setattr("kgen.evidence.check.boundary_shapes", lambda spec: shapes)
+
+
+@pytest.mark.usefixtures("few_shapes")
 def test_every_shape_with_a_tail_fails(call: Call, edited: Callable[..., Path]) -> None:
     failed = call("check", edited("v6_double", *TAIL), "--json")
     assert failed.code == 1
-    assert [row["cols"] for row in failed.json if row["ok"] and row["cols"] % 4] == []
-    bad = [row for row in failed.json if not row["ok"]]
-    assert failed.err.startswith(f"kgen: {len(bad)} checks failed: ")
-    assert failed.err.endswith(f"; and {len(bad) - 5} more\n")
-    assert failed.err.count(" at 42 x ") == 5
+    checks = failed.json["checks"]
+    assert [row["cols"] for row in checks if row["ok"] and row["cols"] % 4] == []
+    bad = [[row["rows"], row["cols"]] for row in checks if not row["ok"]]
+    unwritten, wrong = failed.json["failures"]
+    assert (unwritten["kind"], wrong["kind"]) == ("memory", "result")
+    for found in (unwritten, wrong):  # some show off alignment only
+        assert (found["count"], found["shapes"]) == (len(bad), bad[:3])
+    assert failed.err.startswith(f"kgen: {len(bad)} of {len(checks)} checks failed: ")
+    assert f" and {len(bad) - 3} more: " in failed.err and len(failed.err) < 400
 
 
 def test_a_fault_is_a_failed_row_with_the_line(call: Call, edited: Callable[..., Path]) -> None:
@@ -125,9 +139,11 @@ def test_a_fault_is_a_failed_row_with_the_line(call: Call, edited: Callable[...,
         "v5", "    __syncthreads();  // the row's result", "    if (lane) __syncthreads();  //"
     )
     failed = call("check", path, "--rows", 2, "--cols", 33, "--json")
-    assert failed.code == 1 and failed.json[0]["ok"] is False
-    assert failed.json[0]["max_abs_error"] is None
-    assert f"{path}:" in failed.json[0]["reason"]
+    (row,), (found,) = failed.json.values()
+    assert failed.code == 1 and row["ok"] is False and row["max_abs_error"] is None
+    line = path.read_text().partition("if (lane) __sync")[0].count("\n") + 1
+    assert (found["kind"], found["lines"]) == ("fault", [line])
+    assert f"{path}:{line}:" in found["message"]
 
 
 def test_a_file_that_does_not_compile_fails_once_with_the_compilers_words(
@@ -141,3 +157,56 @@ def test_a_file_that_does_not_compile_fails_once_with_the_compilers_words(
         assert failed.code == 1
         assert failed.err.count(" rejects it:") == 1 and f"\n{path}:{line}:" in failed.err
         assert "exqf" in failed.err
+
+
+SHARED = "__shared__ Value values[WARPS_PER_BLOCK];"
+STORE = "if (lane == 0) warp_values[warp] = value;"
+RESULT_READ = "lane < WARPS_PER_BLOCK ? warp_values[lane]"
+ARRAY = "shared array shared_values<State>()::values"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (SHARED, SHARED.replace("WARPS_PER_BLOCK", "4"), f"thread 128: write out of bounds, 0 bytes past the end of {ARRAY} (32 bytes)"),
+        (STORE, STORE.replace("[warp]", "[warp + 1]"), f"thread 224: write out of bounds, 0 bytes past the end of {ARRAY} (64 bytes)"),
+        (STORE, STORE.replace("[warp]", "[100000 * warp]"), f"thread 32: write out of bounds, 799936 bytes past the end of {ARRAY} (64 bytes)"),
+        (STORE, STORE.replace("[warp]", "[-2000 * warp]"), f"thread 32: write out of bounds, 16000 bytes before the start of {ARRAY} (64 bytes)"),
+        (RESULT_READ, "lane < 32 ? warp_values[lane]", f"thread 8: read out of bounds, 0 bytes past the end of {ARRAY} (64 bytes)"),
+    ],
+)  # fmt: skip
+def test_a_wrong_index_is_named_before_what_it_does(
+    call: Call, edited: Callable[..., Path], old: str, new: str, words: str
+) -> None:
+    path = edited("v5", old, new)
+    line = path.read_text().partition("warp_values[" if old == SHARED else new)[0].count("\n") + 1
+    shape = ("--rows", 3, "--cols", 33)
+    for command in ("check", "run"):
+        failed = call(command, path, *shape)
+        assert failed.code == 1 and failed.err.count("\n") == 1
+        assert f"{path}:{line}: kernel softmax_v5, block 0, {words}; " in failed.err
+    first, *others = call("check", path, *shape, "--json").json["failures"]
+    assert (first["kind"], first["lines"]) == ("memory", [line])
+    assert {other["kind"] for other in others} & {"fault", "result"}
+
+
+def test_a_read_past_the_row_is_named_before_the_nan(
+    call: Call, edited: Callable[..., Path]
+) -> None:
+    path = edited("v1", "float m = -FLT_MAX;", "float m = fmaxf(-FLT_MAX, x[cols]);")
+    failed = call("check", path, "--rows", 14, "--cols", 33)
+    assert "thread 0: read out of bounds, 0 bytes past the end of x (396 bytes); " in failed.err
+    kinds = [words[0] for words in failed.rows() if words and words[0] in ("memory", "result")]
+    assert kinds == ["memory", "result"]
+
+
+@pytest.mark.usefixtures("few_shapes")
+def test_a_race_is_told_first_with_both_lines(call: Call, edited: Callable[..., Path]) -> None:
+    path = edited("c1", "__syncthreads();  // everybody has read before", "  // ")
+    failed = call("check", path, "--races", "--json")
+    race, result = failed.json["failures"]
+    first, second = race["lines"]
+    assert (race["kind"], result["kind"]) == ("race", "result")
+    assert f"on line {first}" in race["message"] and f"on line {second}" in race["message"]
+    assert race["count"] == len(failed.json["checks"]) and len(race["shapes"]) == 3
+    assert f": {race['message']}; and 1 more" in failed.err

@@ -170,3 +170,28 @@ def test_other_commands_load_no_database() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "False")
+
+
+def test_pruned_rows_are_counted_and_listed_when_asked_for(call: Call, db: Path) -> None:
+    with open_store(db) as store:
+        store.add(row(variant="v2", rows=9, outcome=Outcome.PRUNED, reason="spills"))
+    told = "1 pruned and not listed; --pruned lists them, too."
+    shown = call("results").out
+    assert told in shown and "v2" not in shown
+    assert call("results", "--limit", 1).rows()[1][0] == FULL.variant
+    for asked in (("--pruned",), ("--outcome", "pruned")):
+        shown = call("results", *asked).out
+        assert "pruned: spills" in shown and told not in shown
+    assert len(call("results", "--json").json) == 4
+    assert call("results", "--rows", 9).out == (
+        f"{db} has no such measurements but pruned ones.\n{told}\n"
+    )
+
+
+def test_what_was_modelled_stands_apart_from_what_was_timed(call: Call, db: Path) -> None:
+    assert "model us" not in call("results").out
+    with open_store(db) as store:
+        store.add(row(variant="v5", model_us=7.5))
+    header, line = call("results", "--variant", "v5").rows()
+    assert " ".join(header) == "variant shape device model us outcome date (UTC)"
+    assert line[6:] == ["7.50", "ok", "2026-11-30", "08:13"]

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kgen.specs.versions import VERSIONS
 from kgen.store.database import open_store
 from kgen.store.export import read_json
 from kgen.store.measurement import Measurement
+from kgen.sweep.estimate import Pace
 from tests.cli.conftest import Ended
 
 Call = Callable[..., Ended]
@@ -76,7 +83,67 @@ def test_an_interrupt_before_the_first_row_is_no_failure(
 
     monkeypatch.setattr("kgen.sweep.run.run_jobs", interrupted)
     ended = call(*SMALL)
-    assert ended.code == 130 and not ended.err
+    assert ended.code == 130
+    assert ended.err.splitlines()[-1] == (
+        "kgen: ended by Ctrl-C: 0 of 2 candidates are done; the same command goes on from there"
+    )
+
+
+@pytest.mark.usefixtures("cxx")
+def test_an_interrupt_while_kernels_run_ends_them_and_says_how_far_it_came(
+    db: Path, tmp_path: Path
+) -> None:
+    """The third candidate takes minutes, so the signal finds it at work."""
+    slow = "sweep --on cpu --rows 3,400000 --cols 5 --variants v5 --axis threads=32,1024"
+    command = [sys.executable, "-m", "kgen", *slow.split(), "--no-prune"]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as ran:
+        assert ran.stderr
+        lines = iter(ran.stderr.readline, "")
+        assert any("2 of 4 candidates are done" in line for line in lines)
+        ran.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        assert any("ended by Ctrl-C: 2 of 4 candidates are done" in line for line in lines)
+        assert (
+            time.monotonic() - began < 5
+        )  # less than one on a machine that has nothing else to do
+        assert ran.wait(20) == 130
+
+
+@pytest.mark.usefixtures("cxx")
+def test_a_dry_run_leaves_out_what_is_stored(
+    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
+    fresh = call(*SMALL, "--dry-run", "--json").json
+    assert (fresh["stored"], fresh["to_measure"]) == (0, 2) and not db.exists()
+    call(*SMALL[:-1], "threads=64")
+    partly = call(*SMALL, "--dry-run", "--json").json
+    assert (partly["stored"], partly["to_measure"], partly["kernels"]) == (1, 1, 1)
+    assert "stored already 1" in " ".join(call(*SMALL, "--dry-run").out.split())
+    assert len(rows_in(db)) == 1
+
+
+@pytest.mark.parametrize("options", ["--rows 3 --cols 5", "--axis threads=64", "--cols 9"])
+def test_without_variants_all_versions_are_meant(
+    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
+    ended = call("sweep", "--dry-run", "--json", *options.split())
+    assert ended.code == 0 and f"all {len(VERSIONS)} versions" in ended.err
+    assert ended.json["combinations"] == len(VERSIONS)
+
+
+def test_the_help_has_examples_that_work(
+    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
+    words = call("sweep", "--help").out
+    examples = [line.strip() for line in words.splitlines() if line.startswith("   kgen sweep")]
+    assert len(examples) == 4
+    for example in (one for one in examples if "--all" not in one):  # which takes seconds to plan
+        assert call(*shlex.split(example)[1:], "--dry-run").code == 0
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def make_source() -> Callable[..., Source]:
         stem: str = "kernel",
         path: Path | None = None,
     ) -> Source:
-        spec: Any = SimpleNamespace(is_host=is_host)
+        spec: Any = SimpleNamespace(is_host=is_host, requires="")
         return Source(spec, stem, INCLUDES + text, kernels, path)
 
     return make

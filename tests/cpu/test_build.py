@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from kgen import cpu
+from kgen.cache import Entry, made_file
 from kgen.cpu.build import build
-from kgen.cpu.cache import cached_file
 from kgen.cpu.compiler import LINK_FLAGS, RUNTIME_DIR, Cxx, call_cxx, describe_cxx
 from kgen.cpu.unit import wrapper_text
 from kgen.errors import CompileFailed, MissingTool
@@ -36,45 +36,53 @@ def never(path: Path) -> None:
     raise AssertionError(f"{path} is built again")
 
 
-def test_cached_file_is_built_once(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "entry"
-    assert cached_file(path, write("content")) == path
-    assert path.read_bytes().startswith(b"content")
-    cached_file(path, never)
-    assert list(path.parent.iterdir()) == [path]
+def test_a_file_is_made_once(tmp_path: Path) -> None:
+    entry = Entry(tmp_path / "new", "entry", "key")
+    assert made_file(entry, write("content")).read_bytes() == b"content"
+    made_file(entry, never)
+    assert sorted(entry.folder.iterdir()) == [entry.path, entry.record]
+    again: list[str] = []
+    made_file(
+        Entry(entry.folder, "entry", "another key"),
+        lambda path: again.append(path.name) or write("x")(path),
+    )
+    assert again == ["entry"]
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-1], lambda b: b"", lambda b: b"X" + b[1:]])
-def test_damaged_entry_is_rebuilt(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    path = cached_file(tmp_path / "entry", write("content"))
-    whole = path.read_bytes()
-    path.write_bytes(damage(whole))
-    cached_file(path, write("content"))
-    assert path.read_bytes() == whole
+@pytest.mark.parametrize("which", ["path", "record"])
+def test_a_damaged_entry_is_made_again(
+    tmp_path: Path, which: str, damage: Callable[[bytes], bytes]
+) -> None:
+    entry = Entry(tmp_path, "entry", "key")
+    made_file(entry, write("content"))
+    damaged: Path = getattr(entry, which)
+    whole = damaged.read_bytes()
+    damaged.write_bytes(damage(whole))
+    made_file(entry, write("content"))
+    assert damaged.read_bytes() == whole
 
 
 def test_failed_build_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
-        cached_file(tmp_path / "entry", never)
+        made_file(Entry(tmp_path, "entry", "key"), never)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_concurrent_builds_all_succeed(tmp_path: Path) -> None:
     meet = threading.Barrier(4)
+    entry = Entry(tmp_path, "entry", "key")
 
     def build_slowly(path: Path) -> None:
         meet.wait()
         write("content")(path)
 
-    threads = [
-        threading.Thread(target=cached_file, args=(tmp_path / "entry", build_slowly))
-        for _ in range(4)
-    ]
+    threads = [threading.Thread(target=made_file, args=(entry, build_slowly)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    cached_file(tmp_path / "entry", never)
+    made_file(entry, never)
 
 
 @pytest.mark.parametrize("folder", ["file", "file/below", "/proc/kgen"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kgen import cpu
-from kgen.cpu.observation import MemoryFault, Observation
+from kgen.cpu.observation import MemoryFault, Observation, ObservedFault
 from kgen.launch import Launch, LaunchPlan
 from kgen.sources.source import Source
 
@@ -72,7 +72,7 @@ def test_accesses_outside_the_buffers(
 def test_the_message_says_by_how_much(observe_body: Observe) -> None:
     body = f"{WRITES_Y}\nif (threadIdx.x == 5) y[cols + 2] = 1.0f;  // here"
     message = only_fault(observe_body(body)).message
-    assert message.endswith("thread 5: write out of bounds, 8 bytes past the end of y")
+    assert message.endswith("thread 5: write out of bounds, 8 bytes past the end of y (256 bytes)")
 
 
 @pytest.mark.parametrize("schedule", cpu.SCHEDULES)
@@ -168,3 +168,49 @@ def test_registers_and_device_variables_are_no_faults(observe_body: Observe) -> 
     if (v[threadIdx.x % 8] == 5.0f) y[threadIdx.x] = v[1];"""
     observation = observe_body(body)
     assert not observation.memory_faults and not observation.races
+
+
+@pytest.mark.parametrize(
+    ("statement", "offset", "kind"),
+    [
+        ("first[50000] = 1.0f;", 200000, "write"),
+        ("first[-50000] = 1.0f;", -200000, "write"),
+        ("y[threadIdx.x] += first[5000] * 0;", 20000, "read"),
+    ],
+)
+def test_an_index_that_leads_out_of_the_gaps_ends_the_run_before_it_does_harm(
+    observe_body: Observe, statement: str, offset: int, kind: str
+) -> None:
+    body = f"""
+    __shared__ float first[8];
+    {WRITES_Y}
+    if (threadIdx.x < 8) first[threadIdx.x] = 1.0f;
+    __syncthreads();
+    if (threadIdx.x == 3) {statement}  // here"""
+    with pytest.raises(ObservedFault) as ended:
+        observe_body(body)
+    (fault,) = ended.value.memory_faults
+    assert (fault.what, fault.offset, fault.access.kind) == ("out_of_bounds", offset, kind)
+    assert fault.buffer.startswith("shared array ") and fault.buffer.endswith("::first")
+    assert (fault.access.line, ended.value.line) == (line_of(body), line_of(body))
+    assert str(ended.value) == fault.message and "(32 bytes)" in fault.message
+
+
+def test_local_arrays_are_no_strays(observe_body: Observe) -> None:
+    body = """
+    __shared__ float first[8];
+    float own[64];
+    for (int i = 0; i < 64; ++i) own[i] = x[i];
+    if (threadIdx.x < 8) first[threadIdx.x] = own[threadIdx.x + cols - 64];
+    y[threadIdx.x] = own[(threadIdx.x * 7) % cols];"""
+    assert not observe_body(body).memory_faults
+
+
+def test_what_was_found_before_a_fault_comes_with_it(observe_body: Observe) -> None:
+    body = """
+    __shared__ float first[8];
+    if (threadIdx.x == 0) y[0] = first[1];
+    if (threadIdx.x) __syncthreads();"""
+    with pytest.raises(ObservedFault, match="__syncthreads is not reached") as ended:
+        observe_body(body)
+    assert [fault.what for fault in ended.value.memory_faults] == ["uninitialised"]

@@ -21,21 +21,31 @@ MakeSource = Callable[..., Source]
 Observe = Callable[..., Observation]
 
 BARRIER = "__syncthreads();"
-LAST = f"{BARRIER}  // everybody has read"
+BETWEEN = f"{BARRIER}  // all have read the result before the next reduction"
+ROWS = f"{BARRIER}  // all have read before the next row"
 SHARED_V8 = "v8:cache=shared,vec=4,vec_scans=second"
 # variant, shape, the text that keeps its accesses in order
 NEEDED = [
-    ("c1", (2, 257), LAST),
-    ("v2", (2, 257), LAST),
-    ("v4", (2, 257), LAST),
-    ("v9", (258, 257), LAST),
-    ("t2", (2, 2500), LAST),
+    ("c1", (2, 257), BETWEEN),
+    ("v2", (2, 257), BETWEEN),
+    ("v4", (2, 257), BETWEEN),
+    ("v1", (2, 257), BETWEEN),
+    ("t2", (2, 2500), BETWEEN),
+    ("t2", (2, 2500), f"{BARRIER}  // all have read the result before the next tile"),
+    ("v9", (258, 257), ROWS),
+    ("v9:threads_per_row=64,grid=2", (17, 257), ROWS),
     ("v1", (2, 257), f"{BARRIER}  // every thread's value is visible"),
     ("v1", (2, 257), f"{BARRIER}  // this halving is complete"),
-    ("v1", (2, 257), LAST),
-    ("v5", (2, 257), f"{BARRIER}  // every warp's result is visible"),
-    ("v5", (2, 257), f"{BARRIER}  // the row's result is visible"),
+    ("v2", (2, 257), f"{BARRIER}  // every warp's value is visible"),
+    ("v5", (2, 257), f"{BARRIER}  // every warp's state is visible"),
+    ("v5", (2, 257), f"{BARRIER}  // the row's state is visible"),
+    ("k4", (2, 257), f"{BARRIER}  // the row's value is visible"),
     (SHARED_V8, (2, 256), "__syncwarp();"),
+    (
+        "v8:cache=shared,vec=4,vec_scans=second,threads_per_row=8",
+        (2, 256),
+        "__syncwarp(row_lanes());",
+    ),
 ]
 # Combinations whose threads read what others wrote: parked, cached, in tiles, across blocks.
 COMBINED = [
@@ -49,6 +59,9 @@ COMBINED = [
     "t2:cache=registers,tile=512",
     "v5:topology=tree,threads=64",
     "v9:grid=3,update=three_pass",
+    "v9:grid=2,threads_per_row=64,cache=shared",
+    "v5:threads_per_row=64",
+    "v8:threads_per_row=8,cache=shared",
 ]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kgen import cpu
 from kgen.cpu.build import build
 from kgen.cpu.run import MIN_THREADS_FOR_WORKERS
-from kgen.errors import KernelFault, UsageError
+from kgen.errors import Hindered, KernelFault, UsageError
 from kgen.launch import Launch, LaunchPlan
 from kgen.sources.source import Source
 
@@ -141,19 +141,44 @@ def test_only_the_last_rows_are_there(make_source: MakeSource) -> None:
     np.testing.assert_array_equal(y, x + sums.astype(np.float32))
 
 
-def test_little_address_space_is_enough(
-    run_kernel: RunKernel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def build_limited(source: Source) -> Path:
-        limited = tmp_path / "limited"
-        limited.write_text(f"#!/bin/sh\nulimit -v 100000\nexec {build(source)}\n")
-        limited.chmod(0o755)
-        return limited
+@pytest.fixture
+def limit_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[int], None]:
+    """Give executables so many kilobytes of address space."""
 
-    # The package's `run` is the function, which hides the module.
-    monkeypatch.setattr(sys.modules["kgen.cpu.run"], "build", build_limited)
+    def limit(kilobytes: int) -> None:
+        def build_limited(source: Source) -> Path:
+            limited = tmp_path / "limited"
+            limited.write_text(f"#!/bin/sh\nulimit -v {kilobytes}\nexec {build(source)}\n")
+            limited.chmod(0o755)
+            return limited
+
+        # The package's `run` is the function, which hides the module.
+        monkeypatch.setattr(sys.modules["kgen.cpu.run"], "build", build_limited)
+
+    return limit
+
+
+def test_little_address_space_is_enough(
+    run_kernel: RunKernel, limit_space: Callable[[int], None]
+) -> None:
+    limit_space(100000)
     x = matrix(3, 257)
     np.testing.assert_allclose(run_kernel(REGISTER_CACHED, x, grid=3), softmax(x), rtol=2e-6)
+
+
+def test_less_than_enough_is_told(
+    run_kernel: RunKernel, limit_space: Callable[[int], None]
+) -> None:
+    """Whatever fails first: the loader, a buffer, a thread, a stack or what `new` asks for."""
+    x, messages = matrix(256, 257), []
+    for kilobytes in range(3000, 60000, 1500):
+        limit_space(kilobytes)
+        try:
+            y = run_kernel(REGISTER_CACHED, x, grid=256)
+            np.testing.assert_allclose(y, softmax(x), rtol=2e-6)
+        except Hindered as hindered:
+            messages.append(str(hindered))
+    assert len(messages) > 9 and len(set(messages)) > 3
 
 
 def test_elements_that_nobody_writes_are_nan(run_kernel: RunKernel) -> None:

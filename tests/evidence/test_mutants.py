@@ -13,32 +13,40 @@ SYNC = "__syncthreads();"
 MUTANTS = {
     "no barrier before the first halving": ("v1", f"{SYNC}  // every thread's value is visible", ";"),
     "no barrier between halvings": ("v1", f"{SYNC}  // this halving is complete", "; // this"),
-    "no barrier before the first warp reads": ("v2", f"{SYNC}  // every warp's result is visible", ";"),
-    "no barrier before the result is read": ("v5", f"{SYNC}  // the row's result is visible", ";"),
+    "no barrier before the first warp reads": ("v2", f"{SYNC}  // every warp's value is visible", ";"),
+    "no barrier before the result is read": ("v5", f"{SYNC}  // the row's state is visible", ";"),
+    "no barrier between two reductions": ("v2", f"{SYNC}  // all have read the result before the next reduction", "; //"),
+    "no barrier between two rows": ("v9:grid=4", f"{SYNC}  // all have read before the next row", "; //"),
+    "no barrier between two tiles": ("t2", f"{SYNC}  // all have read the result before the next tile", "; //"),
     "mask halved": ("v8", "WHOLE_WARP = 0xffffffffu", "WHOLE_WARP = 0x0000ffffu"),
-    "first shuffle skipped": ("v5", "offset = WARP_SIZE / 2", "offset = WARP_SIZE / 4"),
-    "broadcast from a lane with a partial result": ("v8", "value.d, 0)", "value.d, 31)"),
-    "tail skipped": ("v6_double", "c = tail + threadIdx.x", "c = cols + threadIdx.x"),
-    "last group skipped": ("v6", "g < cols / VEC_SIZE;", "g < cols / VEC_SIZE - 1;"),
-    "thread index scaled twice": ("v6", "[g];", "[g * VEC_SIZE];"),
+    "mask of lanes that left": ("v8:threads_per_row=8", "(state, row_lanes())", "(state, 0xffffffffu)"),
+    "first shuffle skipped": ("v5", "offset = WIDTH / 2", "offset = WIDTH / 4"),
+    "a result that only one lane has": ("v8", "__shfl_xor_sync", "__shfl_down_sync"),
+    "shuffles among too few lanes": ("v5", "warp_reduce<WARPS_PER_BLOCK>", "warp_reduce<WARPS_PER_BLOCK / 2>"),
+    "tail skipped": ("v6_double", "c = vecs * VEC_SIZE + threadIdx.x", "c = cols + threadIdx.x"),
+    "last vector skipped": ("v6", "v < vecs;", "v < vecs - 1;"),
+    "thread index scaled twice": ("v6", "(row)[v];", "(row)[v * VEC_SIZE];"),
     "column bound one too many": ("v2", "c < cols", "c <= cols"),
-    "maximum starts at zero": ("v1", "float m = -FLT_MAX;", "float m = 0.0f;"),
-    "idle lanes contribute zero": ("v2", "return -FLT_MAX;", "return 0.0f;"),
+    "maximum starts at zero": ("v1", "thread_max = -FLT_MAX;", "thread_max = 0.0f;"),
+    "idle lanes contribute zero": ("v2:threads=96", "return -FLT_MAX;", "return 0.0f;"),
     "empty state at minus infinity": ("v8", "return {-FLT_MAX, 0.0f};", "return {-INFINITY, 0.0f};"),
     "rescale dropped on merging": ("v5", "a.d * expf(a.m - m)", "a.d"),
     "rescale dropped in the update": ("v4", "state.d * expf(state.m - m)", "state.d"),
-    "rescale dropped between tiles": ("t2", "state.d * expf(state.m - m)", "state.d"),
-    "plus infinity forgotten": ("v5:topology=tree,threads=1", "if (state.m == INFINITY)", "if (false)"),
+    "rescale dropped between tiles": ("t2", "row_state.d * expf(row_state.m - m)", "row_state.d"),
+    "plus infinity forgotten": ("v5:row_map=thread", "if (row_state.m == INFINITY)", "if (false)"),
     "stale output kept": ("v3", "if (c < cols) y[c]", "if (c < cols - 1) y[c]"),
-    "only the first thread normalises with the row's sum": ("v1", "value = partial[0];", ""),
-    "alignment ignored": ("v9", "% sizeof(float4) == 0", "% sizeof(float) == 0"),
-    "rows share a warp's result": ("v8", "threadIdx.x / WARP_SIZE;\n    if", "threadIdx.x / 64;\n    if"),
+    "only the first thread normalises with the row's sum": ("v1", "return partial[0];", "return partial[thread];"),
+    "alignment ignored": ("v9", "% sizeof(Vec) == 0", "% sizeof(float) == 0"),
+    "rows share a warp's result": ("v8", "threadIdx.x / WARP_SIZE;", "threadIdx.x / 64;"),
     "atomic maximum of raw bits": ("t1", "? ~bits : bits | 0x80000000u", "? bits : bits"),
     "only x's alignment asked": ("v9", " && is_vec_aligned(y_row)", ""),
     "alignment taken from the row length": ("v7", "is_vec_aligned(x_row) && is_vec_aligned(y_row)", "cols % 4 == 0"),
     "items one short": ("v7:items=1", "i < ITEMS_PER_THREAD", "i < ITEMS_PER_THREAD - 1"),
     "the warp past the end stays": ("v8", "if (row >= rows) return;", "if (row > rows) return;"),
-    "prefetch of the same group": ("v6_fetch", "load_group(x, g + THREADS_PER_BLOCK)", "load_group(x, g)"),
+    "threads without a row read one": ("v5:threads_per_row=64", "row < rows ? cols : 0;", "cols;"),
+    "every other step of the walk": ("v8:row_loop=grid_stride", "+= gridDim.x", "+= 2 * gridDim.x"),
+    "logarithm forgotten": ("v3:op=log_softmax", "logf(row_sum)", "row_sum"),
+    "prefetch of the same vector": ("v6_fetch", "load_vec(x_row, v + THREADS_PER_BLOCK)", "load_vec(x_row, v)"),
 }  # fmt: skip
 
 
@@ -54,7 +62,7 @@ def test_a_mutant_is_caught(variant: str, old: str, new: str) -> None:
 
 def test_an_order_of_threads_that_hides_a_race_is_not_the_only_one() -> None:
     source = render(checked("v2"))
-    barrier = f"{SYNC}  // everybody has read"
+    barrier = f"{SYNC}  // all have read the result"
     mutant = replace(source, text=source.text.replace(barrier, "; //"))
     in_order = check(mutant, shapes=[(45, 1000)], schedules=("in_order",))
     assert all(row.ok for row in in_order)

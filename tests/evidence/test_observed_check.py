@@ -13,7 +13,7 @@ from kgen.sources.render import render
 from kgen.sources.source import Source
 from kgen.specs.variants import checked
 
-LAST_BARRIER = "__syncthreads();  // everybody has read before anybody may write again"
+BETWEEN = "__syncthreads();  // all have read the result before the next reduction writes there"
 # The order of threads in which the results do not show the race.
 IN_ORDER = ("in_order",)
 SHAPES = [(5, 257), (5, 1028)]
@@ -27,7 +27,7 @@ def mutant_of(variant: str, old: str, new: str) -> Source:
 
 @pytest.mark.parametrize("variant", ["c1", "v2", "v4"])
 def test_a_race_that_does_not_show_in_the_results(variant: str) -> None:
-    mutant = mutant_of(variant, LAST_BARRIER, "")
+    mutant = mutant_of(variant, BETWEEN, "")
     assert all(row.ok for row in check(mutant, shapes=SHAPES, schedules=IN_ORDER))
     assert all(row.ok for row in check(mutant, shapes=SHAPES, schedules=IN_ORDER, memory=True))
     for row in check(mutant, shapes=SHAPES, schedules=IN_ORDER, races=True):
@@ -36,7 +36,7 @@ def test_a_race_that_does_not_show_in_the_results(variant: str) -> None:
 
 
 def test_a_read_past_the_end_that_does_not_show_in_the_results() -> None:
-    reads_on = mutant_of("v1", "float m = -FLT_MAX;", "float m = fminf(-FLT_MAX, x[cols]);")
+    reads_on = mutant_of("v1", "max = -FLT_MAX;", "max = fminf(-FLT_MAX, x_row[cols]);")
     assert all(row.ok for row in check(reads_on, shapes=[(2, 33)]))
     (row,) = check(reads_on, shapes=[(2, 33)], memory=True)
     assert "read out of bounds, 0 bytes past the end of x" in row.reason
@@ -52,6 +52,8 @@ def test_a_few_rows_are_observed() -> None:
     assert observed_rows(checked("v5")) == 3
     assert observed_rows(checked("v8")) == 17
     assert observed_rows(checked("v9:grid=4")) == 5
+    # Two blocks where there may be any number, four rows each at a time.
+    assert observed_rows(checked("v5:threads_per_row=64,row_loop=grid_stride")) == 9
 
 
 def test_the_command_reports_the_line_of_an_edited_file(tmp_path: Path) -> None:
@@ -59,7 +61,7 @@ def test_the_command_reports_the_line_of_an_edited_file(tmp_path: Path) -> None:
 
     from kgen.cli.app import app
 
-    mutant = mutant_of("c1", LAST_BARRIER, "")
+    mutant = mutant_of("c1", BETWEEN, "")
     file = tmp_path / "mine.cu"
     file.write_text(mutant.text)
     shape = ["--rows", "4", "--cols", "257", "--schedule", "in_order"]

@@ -40,5 +40,5 @@ def test_without_a_compiler_for_gpus_the_counts_remain(monkeypatch: pytest.Monke
 
 
 def test_the_host_has_no_warps() -> None:
-    with pytest.raises(UsageError, match="cpu runs on the host"):
+    with pytest.raises(UsageError, match=r"cpu is plain C\+\+ for the host"):
         profile_on_cpu(Job("cpu", 2, 8), "sm_90")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +81,8 @@ def test_command_line(ncu: Callable[..., Tool], cache: str, control: str) -> Non
         f"--metrics {','.join(ncu_metrics())}",
     ):
         assert f" {option} " in told
-    assert told.endswith(" -m kgen.profile.launch v2@128x4096 my.cu@1x257")
+    assert words[-5:-2] == [sys.executable, "-P", "-c"] and "kgen.profile.launch" in words[-3]
+    assert words[-2:] == ["v2@128x4096", "my.cu@1x257"]
 
 
 def test_measure_calls_it_once(ncu: Callable[..., Tool]) -> None:

@@ -69,7 +69,7 @@ def test_profile_on_gpu_runs_ncu(tmp_path: Path) -> None:
     [
         (Job("v5", 4, 257), "hot", "--cache hot: caches are cold or warm"),
         (Job("v5", 0, 257), "cold", "0 x 257 has no elements"),
-        (Job("cpu", 4, 257), "cold", "cpu runs on the host"),
+        (Job("cpu", 4, 257), "cold", r"cpu is plain C\+\+ for the host"),
         (Job("v9000", 4, 257), "cold", "v9000"),
         (Job("v7:items=1", 4, 2048), "cold", "2048"),
     ],

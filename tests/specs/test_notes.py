@@ -8,6 +8,7 @@ import pytest
 
 from kgen.sources.render import render
 from kgen.specs.notes import header_note, notes
+from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
 
 
@@ -25,7 +26,9 @@ def test_notes_are_short_plain_text(version: str) -> None:
     assert 2 <= sentences(note.why) <= 4
     assert 1 <= sentences(note.mistake) <= 3
     assert sentences(note.header) <= 2
-    for text in (note.why, note.mistake, note.header):
+    assert len(note.what) <= 29  # beside the rest of kgen list in 80 columns
+    assert all(1 <= sentences(change) <= 2 for change in note.changes.values())
+    for text in (note.what, note.why, note.mistake, note.header, *note.changes.values()):
         assert text.isascii() and "\n" not in text and "  " not in text and text == text.strip()
 
 
@@ -34,6 +37,26 @@ def test_measurements_name_where_they_were_made(version: str) -> None:
     for text in (notes()[version].why, notes()[version].mistake):
         if re.search(r"\d%|measured", text):
             assert "Tesla T4" in text or "the report counted" in text
+
+
+def test_no_two_versions_are_the_same_thing_in_words() -> None:
+    assert len({note.what for note in notes().values()}) == len(VERSIONS)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_of_several_changes_is_explained(version: str) -> None:
+    changed = set(VERSIONS[version].changes)
+    assert set(notes()[version].changes) == (changed if len(changed) > 1 else set())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_variants_that_notes_name_are_valid_and_make_the_difference_they_say(version: str) -> None:
+    parent = VERSIONS[version].parent
+    for axis, why in notes()[version].changes.items():
+        for variant in re.findall(r"`([^`]*)`", why):
+            assert parent and variant.startswith(version)
+            old = getattr(VERSIONS[parent].spec, axis)
+            assert getattr(checked(variant), axis) == old
 
 
 def header_of(version: str) -> str:

@@ -6,10 +6,9 @@ from math import inf
 
 import pytest
 
-from kgen.studies.claims import Crossing
+from kgen.studies.claims import Crossing, all_statements
 from kgen.studies.crossover import crossovers
 from kgen.studies.judge import judge_crossing
-from kgen.studies.statements import STATEMENTS
 from kgen.studies.verdicts import Verdict
 from kgen.timing.statistics import Ratio
 
@@ -84,7 +83,7 @@ def test_every_crossing_is_told() -> None:
     ],
 )
 def test_the_verdict_on_a_crossover(at: float, spread: float, verdict: Verdict) -> None:
-    (part,) = [p for s in STATEMENTS for p in s.parts if isinstance(p, Crossing)]
+    (part,) = [p for s in all_statements() for p in s.parts if isinstance(p, Crossing)]
     judged = judge_crossing(part, power(at, spread=spread))
     assert judged.verdict is verdict
     if judged.figure:
@@ -93,5 +92,5 @@ def test_the_verdict_on_a_crossover(at: float, spread: float, verdict: Verdict) 
 
 
 def test_a_crossing_in_the_other_direction_is_none() -> None:
-    (part,) = [p for s in STATEMENTS for p in s.parts if isinstance(p, Crossing)]
+    (part,) = [p for s in all_statements() for p in s.parts if isinstance(p, Crossing)]
     assert judge_crossing(part, power(600, slope=-0.3)).verdict is Verdict.FAILS

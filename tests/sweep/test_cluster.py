@@ -154,7 +154,7 @@ def test_what_is_lost_every_time_is_given_up(scheduler: str, tmp_path: Path) -> 
     rows = by_name(kept.rows)
     assert sorted(rows) == sorted(VARIANTS)
     failed = rows[VARIANTS[4]]
-    assert failed.outcome is Outcome.FAILED and not failed.is_complete
+    assert failed.outcome is Outcome.HINDERED and not failed.is_complete
     assert "3 tries" in failed.reason and "SIGKILL" in failed.reason
     assert rows["v5:threads=32"].outcome is Outcome.OK
 
@@ -218,8 +218,12 @@ def test_no_client_is_made_of_what_is_no_address(
         pass
 
 
-def test_local_workers_are_no_part_of_the_terminal_and_end_with_the_cluster() -> None:
+def test_local_workers_are_no_part_of_the_terminal_and_end_with_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A Ctrl-C there would end them before the sweep could stop what they do."""
+    (tmp_path / "random.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.chdir(tmp_path)  # of which workers import nothing
     with local_cluster(1, "cpu") as address, connected(address) as client:
         (session,) = client.run(lambda: os.getsid(0)).values()
         (process,) = client.run(os.getpid).values()

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kgen.errors import UsageError
+from kgen.errors import Hindered, UsageError
 from kgen.sweep.cluster.process import TaskLost, run_task, stop_tasks
 from tests.sweep.fake_gpus import is_gone
 
@@ -35,6 +35,8 @@ class Act:
                 os.write(1, b"on the descriptor")
             case "refuse":
                 raise UsageError("not this one")
+            case "take too much":
+                raise MemoryError("no 3 TiB")
             case "stumble":
                 raise ZeroDivisionError("by nothing")
             case "die":
@@ -68,6 +70,11 @@ def test_the_result_comes_from_another_process_whatever_is_printed() -> None:
 def test_an_error_of_kgen_is_a_result() -> None:
     error = result(Act("refuse"))
     assert isinstance(error, UsageError) and str(error) == "not this one"
+
+
+def test_what_the_machine_lacks_is_a_result() -> None:
+    error = result(Act("take too much"))
+    assert isinstance(error, Hindered) and str(error).startswith("no 3 TiB: free memory")
 
 
 def test_what_ended_a_lost_task_is_told() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kgen.store.database import open_store
-from kgen.store.measurement import Measurement, Provenance
-from kgen.sweep.jobs import Job, jobs_of
+from kgen.store.measurement import Measurement, Outcome, Provenance
+from kgen.sweep.jobs import Job, jobs_of, unmeasured
 from kgen.sweep.plan import plan
 from kgen.sweep.space import Space
 from kgen.timing.protocol import L2, Protocol
@@ -61,3 +61,21 @@ def test_what_was_measured_otherwise_does_not_count(
 ) -> None:
     job = job_after(tmp_path, change)
     assert len(job.candidates) == 1 and not job.done and not job.earlier
+
+
+def test_what_was_pruned_is_measured_by_a_sweep_that_prunes_nothing(tmp_path: Path) -> None:
+    job = job_after(tmp_path, lambda row: replace(row, outcome=Outcome.PRUNED))
+    assert job.done and not job.candidates
+    with open_store(tmp_path / "db.sqlite") as store:
+        job = jobs_of(PLAN, store, PROTOCOL, PLACE, keep_all=True)[0]
+        assert job.candidates and not job.done
+
+
+def test_what_is_unmeasured_is_what_the_jobs_have(tmp_path: Path) -> None:
+    job_after(tmp_path, lambda row: row)
+    with open_store(tmp_path / "db.sqlite") as store:
+        for protocol in (PROTOCOL, Protocol(seed=1)):
+            jobs = jobs_of(PLAN, store, protocol, PLACE)
+            left = [(one.rows, one.cols) for job in jobs for one in job.candidates]
+            points = unmeasured(PLAN, store, protocol, PLACE)
+            assert [(point.rows, point.cols) for point in points] == left

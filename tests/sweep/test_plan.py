@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from kgen.errors import UsageError
 from kgen.specs.axes import parse_value
-from kgen.specs.rules import problems, problems_for
+from kgen.specs.rules import RULES, Problem, Rule, problems, problems_for, refusals_for
 from kgen.specs.spec import AXES, Spec, short_name
 from kgen.specs.variants import apply
 from kgen.specs.variants import settings as read_variant
@@ -108,6 +109,35 @@ def test_what_left_points_out_is_counted_by_rule() -> None:
 def test_a_variant_that_a_rule_refuses_leaves_out_everything() -> None:
     made = plan(Space.make(["v5:items=4"], axes={"threads": [64, 128], "exp": ["expf", "exp2"]}))
     assert made.points == [] and made.refused == {"items need a register cache": 4}
+
+
+def test_nothing_is_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a rule or a shape does not read must not multiply how often it is asked."""
+    rules, shapes = Counter[str](), Counter[str]()
+
+    def counted(rule: Rule) -> Rule:
+        def check(spec: Spec) -> Iterator[Problem]:
+            rules[rule.name] += 1
+            return rule.check(spec)
+
+        return Rule(check, rule.reads)
+
+    def refusals(spec: Spec, rows: int, cols: int) -> Iterator[Any]:
+        shapes[f"{rows} x {cols}"] += 1
+        return refusals_for(spec, rows, cols)
+
+    monkeypatch.setattr(plan_module, "RULES", list(map(counted, RULES)))
+    monkeypatch.setattr(plan_module, "refusals_for", refusals)
+    axes = {"threads": [64, 128], "exp": ["expf", "exp2"], "normalize": ["divide", "reciprocal"]}
+    made = plan(Space.make(["v7"], [8], [257, 4096], {**axes, "cache": ["none", "registers"]}))
+    assert len(made.points) == 32 and shapes == {"8 x 257": 4, "8 x 4096": 4}
+    assert rules["reduction connects the row"] == 2 and rules["kernels share no registers"] == 2
+
+
+def test_a_short_word_gives_way_to_the_axis_itself() -> None:
+    axes = {"row_map": ["warp", "block"], "threads_per_row": [16]}
+    made = plan(Space.make(["v8"], axes=axes))
+    assert {point.spec.row_threads for point in made.points} == {16} and made.merged == 1
 
 
 def test_a_space_without_a_variant() -> None:

@@ -37,11 +37,25 @@ def test_nothing_is_said_against_an_ordinary_kernel() -> None:
     assert static_problems(binary(), LaunchPlan(0, 0, ())) == []
 
 
-def test_spills_count_once_and_local_arrays_as_such() -> None:
-    spilling = binary(stack_bytes=24, spill_store_bytes=16, spill_load_bytes=20)
-    assert static_problems(spilling, plan()) == ["k spills 20 bytes a thread"]
-    local = binary(stack_bytes=16)
-    assert static_problems(local, plan()) == ["k keeps 16 bytes a thread in local memory"]
+@pytest.mark.parametrize(
+    ("takes", "cols", "local"),
+    [
+        ({"stack_bytes": 8, "spill_store_bytes": 4, "spill_load_bytes": 8}, 4096, 0),
+        ({"stack_bytes": 8, "spill_store_bytes": 4, "spill_load_bytes": 8}, 257, 0),
+        ({"spill_store_bytes": 84, "spill_load_bytes": 43}, 4096, 0),
+        ({"spill_store_bytes": 84, "spill_load_bytes": 44}, 4096, 128),
+        ({"stack_bytes": 72}, 4096, 144),
+        ({"stack_bytes": 72, "spill_store_bytes": 4, "spill_load_bytes": 4}, 4096, 144),
+        ({"stack_bytes": 24}, 257, 48),
+    ],
+)
+def test_local_memory_counts_beside_what_a_thread_moves(
+    takes: dict[str, int], cols: int, local: int
+) -> None:
+    """A block of 256 threads on a row: 128 bytes of the matrix a thread, or 8."""
+    launches = LaunchPlan(4, cols, (Launch("k", 4, 256, 0, ("x", "y")),))
+    words = f"k moves {local} bytes a thread to and from local memory, {cols // 32} of the matrix"
+    assert static_problems(binary(**takes), launches) == ([words] if local else [])
 
 
 @pytest.mark.parametrize(
@@ -66,10 +80,10 @@ def test_registers_of_a_block() -> None:
 
 def test_all_kernels_of_the_plan_and_all_reasons() -> None:
     names = ("a", "b")
-    bad = binary(kernels=names, registers=255, stack_bytes=8, static_shared_bytes=300_000)
+    bad = binary(kernels=names, registers=255, stack_bytes=80, static_shared_bytes=300_000)
     found = static_problems(bad, plan(block=512, kernels=names))
     assert [problem.split()[:2] for problem in found] == [
-        [name, verb] for name in names for verb in ("keeps", "takes", "takes")
+        [name, verb] for name in names for verb in ("moves", "takes", "takes")
     ]
 
 
@@ -92,7 +106,10 @@ def test_compiled_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         pytest.skip(str(missing))
     tight = kgen.compile(unbounded, options=CompileOptions(maxrregcount=24))
     (problem,) = static_problems(tight, launches)
-    assert problem.startswith(f"{source.stem} spills ")
+    assert problem.startswith(f"{source.stem} moves ")
+    assert (
+        static_problems(kgen.compile("v2:vec=4"), plan_of(kgen.render("v2:vec=4"), 128, 4096)) == []
+    )
 
 
 def candidate(name: str, code: str = "", block: int = 256, **takes: Any) -> Candidate:
@@ -109,7 +126,7 @@ def test_what_needs_no_time_is_left_out_with_its_reason(monkeypatch: pytest.Monk
         candidate("first", code="a"),
         candidate("twin", code="a"),
         candidate("launched otherwise", code="a", block=128),
-        candidate("spills", spill_load_bytes=8),
+        candidate("spills", spill_load_bytes=80),
         candidate("other"),
         dataclasses.replace(candidate("rejected"), binary=CompileFailed("no")),
         dataclasses.replace(candidate("not compiled"), binary=None),
@@ -119,5 +136,8 @@ def test_what_needs_no_time_is_left_out_with_its_reason(monkeypatch: pytest.Monk
     assert [one.name for one in worth] == names
     assert {row.variant: (str(row.outcome), row.reason) for row in pruned} == {
         "twin": ("pruned", "the same machine code and launch as first"),
-        "spills": ("pruned", "k spills 8 bytes a thread"),
+        "spills": (
+            "pruned",
+            "k moves 80 bytes a thread to and from local memory, 31 of the matrix",
+        ),
     }

@@ -54,7 +54,7 @@ def test_a_setting_on_the_command_line() -> None:
         (lambda: Space.make(["v7"], axes={"itmes": [4]}), "no axis 'itmes'; did you mean 'items'"),
         (lambda: Space.make(["v7"], axes={"cache": ["nome"]}), "cache=nome is not a choice"),
         (lambda: Space.make(["v7"], axes={"threads": ["auto"]}), "a whole number is needed"),
-        (lambda: Space.make(["v7"], axes={"threads": [1.5]}), "threads_per_block=1.5: a whole"),
+        (lambda: Space.make(["v7"], axes={"threads": [1.5]}), "threads=1.5: a whole"),
         (lambda: Space.make(["v7"], axes={"threads": []}), "gives threads no value"),
         (lambda: Space.make(["v7"], axes={"items": [1], "items_per_thread": [2]}), "items twice"),
         (lambda: Space.make(["v7:items=4"], axes={"items": [1]}), "v7:items=4 sets items, and so"),

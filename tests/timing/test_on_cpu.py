@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 
 import kgen
 from kgen import cpu
-from kgen.errors import MissingTool
+from kgen.errors import Hindered, MissingTool
 from kgen.evidence.inputs import make
 from kgen.execute import find_target
 from kgen.launch import plan
@@ -162,6 +164,26 @@ def test_a_kernel_that_hangs_is_a_failed_row(tmp_path: Path) -> None:
     path.write_text(text.replace(old, "c = threadIdx.x; c < cols; c += 0 *"))
     (row,) = measure_on_cpu(candidates(path), ROTATED, PROVENANCE, timeout_s=1)
     assert row.outcome is Outcome.FAILED and "1 s" in row.reason
+
+
+@pytest.mark.parametrize(
+    ("lack", "words"),
+    [
+        (Hindered("g++ could not finish"), "g\\+\\+ could not finish"),
+        (MemoryError(), "out of memory: free memory"),
+        (OSError(errno.EMFILE, "too many"), "too many: raise the limit of open files"),
+        (RuntimeError("can't start new thread"), "no further thread can be started"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_failure(
+    lack: Exception, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise lack
+
+    monkeypatch.setattr(cpu, "observe", refuse)
+    (row,) = measure_on_cpu(candidates("v5"), ROTATED, PROVENANCE)
+    assert row.outcome is Outcome.HINDERED and re.match(words, row.reason)
 
 
 def test_rows_are_kept_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

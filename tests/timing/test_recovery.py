@@ -29,14 +29,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-@pytest.fixture
-def dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the journal write down a process that has ended."""
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    monkeypatch.setattr("kgen.store.journal.os.getpid", lambda: process.pid)
-
-
 def begin(
     journal: Journal, protocol: Protocol, *names: str, run: str = "a run"
 ) -> dict[str, Measurement]:
@@ -53,11 +45,12 @@ def recovered(store: Store) -> dict[str, Measurement]:
     return {row.variant: row for row in store.select()}
 
 
-def test_samples_of_a_killed_run_become_rows(store: Store, dead: None) -> None:
+def test_samples_of_a_killed_run_become_rows(store: Store) -> None:
     journal = Journal(store)
     rows = begin(journal, ROTATED, "a", "b")
     for us in (2.0, 2.5, 2.25):
         journal.add_round(rows, {"a": us, "b": us / 2})
+    del journal  # and its lock, as at the end of its process
     found = recovered(store)
     assert found["a"].samples_us == (2.0, 2.5, 2.25) and found["a"].median_us == 2.25
     assert found["b"].speedup == 2 and found["b"].baseline == "a" and found["b"].is_tied
@@ -67,18 +60,19 @@ def test_samples_of_a_killed_run_become_rows(store: Store, dead: None) -> None:
         assert row.provenance == PROVENANCE
 
 
-def test_before_the_first_round_there_is_nothing_to_save(store: Store, dead: None) -> None:
+def test_before_the_first_round_there_is_nothing_to_save(store: Store) -> None:
     begin(Journal(store), ROTATED, "a")
     row = recovered(store)["a"]
     assert row.outcome is Outcome.FAILED and not row.is_complete
     assert "killed before the first round" in row.reason
 
 
-def test_one_after_the_other_those_that_had_their_turn_are_saved(store: Store, dead: None) -> None:
+def test_one_after_the_other_those_that_had_their_turn_are_saved(store: Store) -> None:
     journal = Journal(store)
     rows = begin(journal, REPORT, "a", "b", "c")
     for name in ["a"] * 10 + ["b"] * 4:
         journal.add_round(rows, {name: 2.0})
+    del journal
     found = recovered(store)
     assert [len(found[name].samples_us) for name in "abc"] == [10, 4, 0]
     assert [found[name].outcome for name in "abc"] == ["ok", "ok", "failed"]
@@ -86,19 +80,42 @@ def test_one_after_the_other_those_that_had_their_turn_are_saved(store: Store, d
 
 
 def test_runs_are_told_apart_and_those_at_work_left_alone(
-    store: Store, dead: None, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Neither the id of a process nor the name of a host says which runs are over."""
     journal = Journal(store)
     for run in ("first", "second"):
         rows = begin(journal, ROTATED, run, run=run)
         journal.add_round(rows, {run: 2.0})
-    monkeypatch.undo()
-    begin(journal, ROTATED, "at work", run="third")
+    del journal
+    at_work = Journal(store)
+    begin(at_work, ROTATED, "at work", run="third")
+    monkeypatch.setattr("socket.gethostname", lambda: "renamed")
     found = recovered(store)
     assert {row.provenance.run: row.baseline for row in found.values()} == {
         "first": "first",
         "second": "second",
     }
+    del at_work
+    assert "at work" in recovered(store)
+
+
+def test_the_same_run_is_told_by_any_name_of_its_file(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "link.sqlite").symlink_to(store.path)
+    at_work = Journal(store)
+    begin(at_work, ROTATED, "a")
+    with open_store(tmp_path / "link.sqlite") as other:
+        assert Journal(other).unfinished() == []
+        del at_work
+        assert len(Journal(other).unfinished()) == 1
+
+
+def test_a_row_that_the_machine_hindered_is_forgotten(store: Store) -> None:
+    journal = Journal(store)
+    (row,) = begin(journal, ROTATED, "a").values()
+    journal.finish(replace(row, outcome=Outcome.HINDERED))
+    del journal
+    assert Journal(store).unfinished() == [] and store.select() == []
 
 
 @pytest.mark.parametrize(
@@ -113,7 +130,7 @@ def test_runs_are_told_apart_and_those_at_work_left_alone(
         lambda values: values | {"protocol": '{"l2": "tepid", "options": {}}'},
     ],
 )
-def test_what_another_kgen_left_is_left_to_it(store: Store, dead: None, change: object) -> None:
+def test_what_another_kgen_left_is_left_to_it(store: Store, change: object) -> None:
     begin(Journal(store), ROTATED, "a", "b")
     with store.transaction() as connection:
         (text,) = connection.execute("SELECT measurement FROM pending").fetchone()

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from kgen.errors import UsageError
+from kgen.errors import Hindered, UsageError
 from kgen.timing.worker import Worker, WorkerLost
 
 PATIENCE_S = 60
@@ -15,6 +15,10 @@ def act(item, base=0):
     match item:
         case "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
+        case "be killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "take too much":
+            raise MemoryError("no 3 TiB")
         case "exit":
             os._exit(7)
         case "hang":
@@ -28,6 +32,12 @@ def act(item, base=0):
         case "stumble":
             raise ZeroDivisionError("by nothing")
     return base + item, os.getpid()
+
+
+def act_on_numpy(item):
+    import numpy
+
+    return int(numpy.zeros(item).size)
 
 
 @pytest.fixture
@@ -48,6 +58,27 @@ def test_works_through_items_in_one_other_process(worker):
     (first, pid), (second, same_pid) = worker.apply(1, PATIENCE_S), worker.apply(2, PATIENCE_S)
     assert (first, second) == (101, 102)
     assert pid == same_pid != os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ("be killed", r"the process it ran in could not finish \(SIGKILL\): free memory"),
+        ("take too much", "no 3 TiB: free memory"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_loss_by_the_item(worker, item, words):
+    with pytest.raises(Hindered, match=words):
+        worker.apply(item, PATIENCE_S)
+    assert worker.apply(1, PATIENCE_S)[0] == 101
+
+
+def test_nothing_of_the_current_folder_is_imported(tmp_path, monkeypatch):
+    for name in ("random", "numpy", "socket"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
+    monkeypatch.chdir(tmp_path)
+    with Worker(act_on_numpy) as worker:
+        assert worker.apply(3, PATIENCE_S) == 3
 
 
 def test_raises_the_errors_of_the_function_and_lives_on(worker):

@@ -48,7 +48,7 @@ def make_source() -> Callable[..., Source]:
     """Make a source of CUDA text that defines the named kernels."""
 
     def make(text: str, *kernels: str, stem: str = "kernel", path: Path | None = None) -> Source:
-        spec: Any = SimpleNamespace(is_host=False)
+        spec: Any = SimpleNamespace(is_host=False, requires="")
         return Source(spec, stem, text, kernels, path)
 
     return make

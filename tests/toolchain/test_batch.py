@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import kgen
-from kgen.errors import CompileFailed, MissingTool
+from kgen.errors import CompileFailed, Hindered, MissingTool
 from kgen.sources.source import Source
 from kgen.toolchain import (
     Binary,
@@ -63,7 +63,7 @@ KILLED = """
 import os, signal, sys
 import kgen
 from kgen.toolchain import batch, compile_many
-from kgen.toolchain.cache import Entry
+from kgen.cache import Entry
 
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -280,6 +280,19 @@ def test_hang_is_stopped_and_blamed_alone(
     assert str(results[1]).startswith("nvcc was stopped after 1.5 s with hang.cu")
     sleepers = (program.parent / "sleepers").read_text().split()
     assert len(sleepers) == 3 and not any(map(is_running, sleepers))
+
+
+def test_what_the_machine_lacks_for_one_leaves_the_others_alone(
+    make_source: MakeSource, make_program: MakeProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = HANGING_NVCC.replace("sleep 100 &", "kill -9 $$;")
+    program = make_program("tools/nvcc", killed)
+    (program.parent / "image").write_bytes(IMAGE)
+    monkeypatch.setenv("KGEN_NVCC", str(program))
+    sources = [make_source(f"k_{name}", f"k_{name}", stem=name) for name in ("a", "hang", "b", "c")]
+    results = compile_many(sources, "sm_90")
+    assert [isinstance(result, Binary) for result in results] == [True, False, True, True]
+    assert isinstance(results[1], Hindered) and "SIGKILL" in str(results[1])
 
 
 def is_running(process: str) -> bool:

@@ -22,7 +22,7 @@ import sys
 from types import SimpleNamespace
 from kgen.sources.source import Source
 from kgen.toolchain import compile_cubin
-source = Source(SimpleNamespace(is_host=False), "kernel", sys.argv[1], ("k",))
+source = Source(SimpleNamespace(is_host=False, requires=""), "kernel", sys.argv[1], ("k",))
 for _ in range(20):
     binary = compile_cubin(source, "sm_90")
     assert len(binary.image) == 20000
@@ -78,7 +78,7 @@ def test_another_compiler_compiles_again(fake_nvcc: FakeNvcc, make_source: MakeS
     assert len(images) == 3
 
 
-@pytest.mark.parametrize("name", ["kernel.cubin", "entry.json"])
+@pytest.mark.parametrize("name", ["kernel.cubin", "kernel.cubin.json"])
 @pytest.mark.parametrize("damage", ["truncated", "empty", "absent", "altered"])
 def test_damaged_entry_is_compiled_again(
     fake_nvcc: FakeNvcc, make_source: MakeSource, name: str, damage: str
@@ -90,7 +90,9 @@ def test_damaged_entry_is_compiled_again(
     if damage == "absent":
         path.unlink()
     else:
-        altered = content.replace(b": 10,", b": 11,") if name == "entry.json" else content[::-1]
+        altered = (
+            content.replace(b": 10,", b": 11,") if name == "kernel.cubin.json" else content[::-1]
+        )
         path.write_bytes({"truncated": content[:-7], "empty": b"", "altered": altered}[damage])
         assert path.read_bytes() != content
     repaired = compile_cubin(source, "sm_90")
@@ -98,13 +100,13 @@ def test_damaged_entry_is_compiled_again(
     assert compile_cubin(source, "sm_90") == repaired
 
 
-@pytest.mark.parametrize("foreign", ["null", "[]", "{}", '{"content": 1, "digest": 2}'])
+@pytest.mark.parametrize("foreign", ["null", "[]", "{}", '{"facts": 1, "file": 3, "digest": 2}'])
 def test_file_of_another_program_is_compiled_over(
     fake_nvcc: FakeNvcc, make_source: MakeSource, foreign: str
 ) -> None:
     folder = fake_nvcc("tools")
     source = make_source("text", "k")
-    (compile_cubin(source, "sm_90").path.parent / "entry.json").write_text(foreign)
+    (compile_cubin(source, "sm_90").path.parent / "kernel.cubin.json").write_text(foreign)
     compile_cubin(source, "sm_90")
     assert _runs(folder) == 2
 
@@ -114,7 +116,7 @@ def test_entry_of_another_source_is_not_taken(fake_nvcc: FakeNvcc, make_source: 
     folder = fake_nvcc("tools")
     here, there = (make_source(text, "k") for text in ("here", "there"))
     place, other = (compile_cubin(source, "sm_90").path.parent for source in (here, there))
-    for name in ("kernel.cubin", "entry.json"):
+    for name in ("kernel.cubin", "kernel.cubin.json"):
         (place / name).write_bytes((other / name).read_bytes())
     assert compile_cubin(here, "sm_90").image != compile_cubin(there, "sm_90").image
     assert _runs(folder) == 3
@@ -129,9 +131,9 @@ def test_changed_or_lost_header_compiles_again(
     source = make_source("text", "k")
     for runs, text in ((1, "one"), (1, "one"), (2, "two"), (3, "one")):
         header.write_text(text)
-        entry = compile_cubin(source, "sm_90").path.parent / "entry.json"
+        entry = compile_cubin(source, "sm_90").path.parent / "kernel.cubin.json"
         assert _runs(folder) == runs
-    assert json.loads(entry.read_text())["content"]["headers"] == [str(header)]
+    assert json.loads(entry.read_text())["facts"]["headers"] == [str(header)]
     header.unlink()
     (folder / "headers").unlink()
     compile_cubin(source, "sm_90")
@@ -146,7 +148,7 @@ def test_eight_processes_at_once(fake_nvcc: FakeNvcc, make_source: MakeSource, c
     assert [process.wait() for process in processes] == [0] * 8
     binary = compile_cubin(make_source("text", "k"), "sm_90")
     names = sorted(path.name for path in binary.path.parent.iterdir())
-    assert names == ["entry.json", "kernel.cu", "kernel.cubin"]
+    assert names == ["kernel.cu", "kernel.cubin", "kernel.cubin.json"]
 
 
 def test_replaced_binary_stays_whole_for_who_reads_it(
@@ -156,7 +158,7 @@ def test_replaced_binary_stays_whole_for_who_reads_it(
     source = make_source("text", "k")
     first = compile_cubin(source, "sm_90")
     with first.path.open("rb") as reader:
-        (first.path.parent / "entry.json").unlink()
+        (first.path.parent / "kernel.cubin.json").unlink()
         assert compile_cubin(source, "sm_90").image != first.image
         assert reader.read() == first.image
 

@@ -114,7 +114,7 @@ def test_unknown_arch_lists_the_known(nvcc: None, make_source: MakeSource, arch:
 def test_host_source_is_refused(nvcc: None, make_source: MakeSource) -> None:
     host: Any = SimpleNamespace(is_host=True)
     source = dataclasses.replace(make_source("int main() {}"), spec=host)
-    with pytest.raises(UsageError, match=r"kernel\.cpp is for the host"):
+    with pytest.raises(UsageError, match=r"kernel\.cpp is plain C\+\+ for the host"):
         compile_cubin(source, "sm_90")
 
 

@@ -40,6 +40,8 @@ class Block {
     int thread() const { return current_; }
     bool is_running() const { return is_running_; }
     bool overflowed_at(const void* address) const;
+    // True for the running thread's local variables.
+    bool is_local(const void* address) const { return fiber_of_[current_]->holds(address); }
 
     // The block that the calling OS thread runs or ran last; null before the first.
     static Block* current();

@@ -32,6 +32,11 @@ Fiber::~Fiber() {
     if (stack_) munmap(stack_, GUARD_BYTES + STACK_BYTES);
 }
 
+bool Fiber::holds(const void* address) const {
+    const char* byte = static_cast<const char*>(address);
+    return stack_ && byte >= stack_ && byte < stack_ + GUARD_BYTES + STACK_BYTES;
+}
+
 bool Fiber::overflowed_at(const void* address) const {
     const char* byte = static_cast<const char*>(address);
     return stack_ && byte >= stack_ && byte < stack_ + GUARD_BYTES;

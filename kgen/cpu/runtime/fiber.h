@@ -32,6 +32,8 @@ class Fiber {
     // threads than before only if it is restarted there.
     void restart(void (*entry)());
 
+    // True when `address` lies in the stack or the page that ends it.
+    bool holds(const void* address) const;
     // True when `address` lies in the page that ends the stack.
     bool overflowed_at(const void* address) const;
 

@@ -53,7 +53,10 @@ int run_job() {
     observing::begin_job(job);
     for (const Launch& launch : job.launches) {
         observing::begin_launch(launch);
-        if (!run_launch(launch, workers)) return EXIT_FAULT;
+        if (!run_launch(launch, workers)) {
+            observing::end_faulty_job();
+            return EXIT_FAULT;
+        }
         observing::end_launch();
     }
     observing::end_job();

@@ -25,6 +25,8 @@ void barrier_met();
 void warp_met(int warp, const Meeting& meeting, uint32_t selector);
 void end_launch();
 void end_job();
+// The job ends early, by a fault.
+void end_faulty_job();
 
 #else
 
@@ -37,6 +39,7 @@ inline void barrier_met() {}
 inline void warp_met(int, const Meeting&, uint32_t) {}
 inline void end_launch() {}
 inline void end_job() {}
+inline void end_faulty_job() {}
 
 #endif
 

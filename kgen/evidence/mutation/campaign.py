@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from kgen.errors import MissingTool
-from kgen.evidence.check import CheckRow, check, check_far_rows
+from kgen.evidence.check import CheckRow, check, check_far_rows, walked_rows
 from kgen.evidence.mutation.machine_code import same_machine_code
 from kgen.evidence.mutation.mistakes import Mutant, mutants
 from kgen.processes import thread_pool
@@ -93,7 +93,7 @@ def first_failure(source: Source) -> CheckRow | None:
 
 def _shapes(spec: Spec) -> list[tuple[int, int]]:
     """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
-    threads, vec, walked = spec.row_threads, spec.vec_size, spec.grid_blocks or 0
+    threads, vec, walked = spec.row_threads, spec.vec_size, walked_rows(spec)
     lengths = [COLS, 3, 33, 257, threads * vec, threads * vec + 1, 2 * threads * vec + vec, 1]
     lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
     shapes = [(ROWS, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]

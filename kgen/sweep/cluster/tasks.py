@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kgen import __version__
 from kgen.errors import CompileFailed, Hindered, MissingTool
 from kgen.overlay import OURS, Overlay
 from kgen.sources.render import template_hash
@@ -16,6 +15,7 @@ from kgen.sweep.run import How, run_job, screen_job
 from kgen.timing.provenance import this_run
 from kgen.toolchain import Binary, CompileOptions, compile_many, find_nvcc
 from kgen.toolchain.source import PlainSource
+from kgen.version import __version__
 
 # Tells where kernels would run, given the place ("gpu" or "cpu") and the commit of kgen.
 Describe = Callable[[str, str], Provenance]

@@ -19,6 +19,7 @@ class Checker {
     void access(const Target& target, const Access& access, int thread);
     // Checks the outputs and writes what was found.
     void end_job();
+    void write_findings() const { findings_.write(); }
 
   private:
     void check_word(Region& region, uintptr_t address, const Stamp& now);

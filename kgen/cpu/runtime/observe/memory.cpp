@@ -17,6 +17,8 @@ namespace {
 constexpr uint8_t NOBODY = 0;
 constexpr uint8_t RUNTIME = 1;
 constexpr uint8_t FIRST_REGION = 2;
+// How far from a shared array an address may be that a wrong index into it explains.
+constexpr uintptr_t STRAY_BYTES = uintptr_t{1} << 28;
 constexpr const char* DYNAMIC_NAME = "dynamic shared memory";
 
 uintptr_t number_of(const void* address) { return reinterpret_cast<uintptr_t>(address); }
@@ -62,8 +64,8 @@ void Memory::add_shared() {
         uint8_t owner = RUNTIME;
         if (!symbol.is_runtime) {
             owner = static_cast<uint8_t>(FIRST_REGION + shared_.size());
-            shared_.push_back({symbol.name, image_ + symbol.offset, symbol.bytes, true, true, false,
-                               Shadow(symbol.bytes)});
+            shared_.push_back({"shared array " + symbol.name, image_ + symbol.offset, symbol.bytes,
+                               true, true, false, Shadow(symbol.bytes)});
         }
         const size_t words = (symbol.bytes + WORD_BYTES - 1) / WORD_BYTES;
         std::fill_n(owners_.begin() + symbol.offset / WORD_BYTES, words, owner);
@@ -82,31 +84,47 @@ void Memory::begin_launch(const Launch& launch) {
     std::fill_n(first, (launch.shared_bytes + WORD_BYTES - 1) / WORD_BYTES, owner);
 }
 
-Target Memory::find(uintptr_t address, size_t bytes) {
-    if (address - image_ < image_bytes_) return find_shared(address, bytes);
+Target Memory::find(const Access& access) {
+    if (access.address - image_ < image_bytes_) return find_shared(access);
     for (Region& buffer : buffers_) {
-        if (buffer.holds(address, bytes)) return {Target::Kind::global, &buffer};
+        if (buffer.holds(access.address, access.bytes)) return {Target::Kind::global, &buffer};
+    }
+    return find_outside(access.address);
+}
+
+Target Memory::find_shared(const Access& access) {
+    const uint8_t owner = owners_[(access.address - image_) / WORD_BYTES];
+    if (owner == RUNTIME) {
+        const bool is_read = access.kind == AccessKind::load;
+        return {is_read ? Target::Kind::other : Target::Kind::stray, nullptr};
+    }
+    Region* region = owner == NOBODY ? nullptr : &shared_[owner - FIRST_REGION];
+    if (region && !region->holds(access.address, access.bytes)) region = nullptr;
+    return {Target::Kind::shared, region};
+}
+
+Target Memory::find_outside(uintptr_t address) const {
+    const Region& region = nearest(address);
+    if (region.is_shared && distance(address, region) < STRAY_BYTES) {
+        return {Target::Kind::stray, nullptr};
     }
     const bool is_near = is_near_buffer(job_, reinterpret_cast<const void*>(address));
     return {is_near ? Target::Kind::global : Target::Kind::other, nullptr};
 }
 
-Target Memory::find_shared(uintptr_t address, size_t bytes) {
-    const uint8_t owner = owners_[(address - image_) / WORD_BYTES];
-    if (owner == RUNTIME) return {Target::Kind::other, nullptr};
-    Region* region = owner == NOBODY ? nullptr : &shared_[owner - FIRST_REGION];
-    if (region && !region->holds(address, bytes)) region = nullptr;
-    return {Target::Kind::shared, region};
+const Region& Memory::nearest(uintptr_t address) const {
+    const Region* found = &buffers_[0];
+    for (const std::vector<Region>* regions : {&buffers_, &shared_}) {
+        for (const Region& region : *regions) {
+            if (distance(address, region) < distance(address, *found)) found = &region;
+        }
+    }
+    return *found;
 }
 
 Place Memory::place(uintptr_t address) const {
-    const std::vector<Region>& regions = address - image_ < image_bytes_ ? shared_ : buffers_;
-    const auto nearest =
-        std::min_element(regions.begin(), regions.end(), [=](const Region& a, const Region& b) {
-            return distance(address, a) < distance(address, b);
-        });
-    if (nearest == regions.end()) return {"thread-local storage", 0, 0};
-    return {nearest->name, static_cast<int64_t>(address - nearest->first), nearest->bytes};
+    const Region& region = nearest(address);
+    return {region.name, static_cast<int64_t>(address - region.first), region.bytes};
 }
 
 }  // namespace kgen_cpu::observing

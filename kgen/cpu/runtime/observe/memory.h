@@ -37,9 +37,10 @@ struct Region {
     }
 };
 
-// Where an access goes. Registers that the compiler spilled, constants and threadIdx are `other`.
+// Where an access goes. Constants and threadIdx are `other`; `stray` is where a wrong index into
+// shared memory leads beyond the gaps between arrays, to what the runtime needs.
 struct Target {
-    enum class Kind { other, global, shared } kind;
+    enum class Kind { other, global, shared, stray } kind;
     Region* region;  // null for an address outside every region of that kind
 };
 
@@ -48,14 +49,16 @@ class Memory {
     explicit Memory(const Job& job);
     void begin_launch(const Launch& launch);
 
-    Target find(uintptr_t address, size_t bytes);
+    Target find(const Access& access);
     // Where the address lies, or which region it misses by least.
     Place place(uintptr_t address) const;
     std::vector<Region>& buffers() { return buffers_; }
 
   private:
     void add_shared();
-    Target find_shared(uintptr_t address, size_t bytes);
+    Target find_shared(const Access& access);
+    Target find_outside(uintptr_t address) const;
+    const Region& nearest(uintptr_t address) const;
 
     const Job& job_;
     std::vector<Region> buffers_;

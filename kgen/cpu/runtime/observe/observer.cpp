@@ -1,5 +1,6 @@
 #include "observer.h"
 
+#include "block.h"
 #include "observe.h"
 
 namespace kgen_cpu::observing {
@@ -47,10 +48,17 @@ void Observer::end_launch() {
 void Observer::access(const Access& access, int thread) {
     bool is_shared = false;
     if (access.kind != AccessKind::exponential) {
-        const Target target = memory_.find(access.address, access.bytes);
+        Block& block = *Block::current();
+        if (block.is_local(reinterpret_cast<const void*>(access.address))) return;
+        const Target target = memory_.find(access);
         if (target.kind == Target::Kind::other) return;
-        is_shared = target.kind == Target::Kind::shared;
+        is_shared = target.kind != Target::Kind::global;
         checker_.access(target, access, thread);
+        if (target.kind == Target::Kind::stray) {
+            const uintptr_t program_counter = access.program_counter;
+            block.fault_at(reinterpret_cast<const void*>(program_counter),
+                           "an access that leads out of the kernel's memory");
+        }
     }
     const size_t number = instruction_number_(access.program_counter);
     logs_[warp_index(thread)].add(number, lane_index(thread), access, is_shared);
@@ -66,5 +74,6 @@ void warp_met(int warp, const Meeting& meeting, uint32_t selector) {
 }
 void end_launch() { observer->end_launch(); }
 void end_job() { observer->end_job(); }
+void end_faulty_job() { observer->end_faulty_job(); }
 
 }  // namespace kgen_cpu::observing

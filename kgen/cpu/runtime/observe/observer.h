@@ -20,6 +20,7 @@ class Observer {
     void warp_met(int warp, const Meeting& meeting, uint32_t selector);
     void end_launch();
     void end_job() { checker_.end_job(); }
+    void end_faulty_job() { checker_.write_findings(); }
 
     void access(const Access& access, int thread);
     void fence() { checker_.order().fence(); }

@@ -7,7 +7,7 @@ from pathlib import Path
 from kgen.errors import UsageError
 from kgen.files import write_atomically
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES
-from kgen.sources.build import place, write
+from kgen.outputs.build import place, write
 from kgen.sources.kernels import kernels
 from kgen.sources.layout import NOTHING
 from kgen.sources.render import environment

@@ -19,15 +19,15 @@ from kgen import launch
 from kgen.errors import UsageError
 from kgen.evidence import inputs, reference
 from kgen.gpu import source_module_options
+from kgen.outputs.export import export, script
 from kgen.sources.edited import read_source
-from kgen.sources.export import export, script
 from kgen.sources.render import render
 from kgen.sources.source import Source
 from kgen.specs.rules import problems_for
 from kgen.specs.spec import Spec
 from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
-from tests.sources.fake_pycuda import CompileError, Error, FakePycuda, OutOfMemory
+from tests.outputs.fake_pycuda import CompileError, Error, FakePycuda, OutOfMemory
 from tests.strategies import resolved, valid_specs
 
 GPU_VERSIONS = [name for name, version in VERSIONS.items() if not version.spec.is_host]

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgen import __version__
 from kgen.errors import UsageError
 from kgen.files import write_atomically
 from kgen.overlay import OURS
@@ -16,6 +15,7 @@ from kgen.sources.render import render, template_hash
 from kgen.sources.source import Source
 from kgen.specs.spec import DEFAULT_COLS
 from kgen.specs.versions import VERSIONS
+from kgen.version import __version__
 
 if TYPE_CHECKING:
     from kgen.toolchain import Binary

@@ -1,0 +1,1 @@
+"""What users take away: files with their reports, and scripts that run without kgen."""
