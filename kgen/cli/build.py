@@ -179,7 +179,7 @@ def _finish(
     if note := _hindrance(devices):
         note = f"not compiled: {note}"
     else:
-        archs = [name.strip() for name in (arch or DEFAULT_ARCH).split(",")]
+        archs = [name.strip() for name in (DEFAULT_ARCH if arch is None else arch).split(",")]
         reports = _compile(devices, archs, options, cols or DEFAULT_COLS)
     if json:
         if note:

@@ -101,6 +101,9 @@ USAGE_ERRORS = {
     "build --all --items 4 --cols 9": "as they are named; leave --items, --cols out",
     "build --all --check --arch sm_75 --json": "--check compares files and compiles none; leave --arch, --json out",
     "build v5 narrow.cu --items 4": "narrow.cu is a file, whose header fixes its axes; leave items=4 out",
+    "diff v6": "diff compares two variants or files, and there is only v6: kgen diff v6 v7",
+    "diff": "diff compares two variants or files, and there are none: kgen diff v6 v7",
+    "diff ./. v5": "cannot be read: Is a directory",
     "build --all --check --out absent": "there is no folder absent to check; write it with",
     "build --variant v5 --maxrregcount 5": "maxrregcount=5 is outside 24 to 255",
     "build --variant v5 --out junk.npy": "junk.npy/softmax_v5.cu cannot be written: ",
@@ -169,7 +172,7 @@ def test_an_output_that_cannot_be_written(call: Call, files: None, cxx: None) ->
 
 @pytest.mark.parametrize(
     "arguments",
-    ["frobnicate", "show", "diff v5", "run v5 --rows many", "run v5 --colour", "check v5 --rows -1 --cols 3", "bench v5 --rows -1", "bench v5 --seed -1"],
+    ["frobnicate", "show", "list v5", "run v5 --rows many", "run v5 --colour", "check v5 --rows -1 --cols 3", "bench v5 --rows -1", "bench v5 --seed -1"],
 )  # fmt: skip
 def test_a_command_line_that_cannot_be_parsed(call: Call, arguments: str) -> None:
     refused = call(*arguments.split())
