@@ -21,8 +21,8 @@ from kgen.store.database import open_store
 from kgen.store.measurement import Kind, Measurement
 from kgen.sweep.halving import Search
 from kgen.sweep.jobs import jobs_of
+from kgen.sweep.measure import How, run_jobs
 from kgen.sweep.plan import plan
-from kgen.sweep.run import How, run_jobs
 from kgen.sweep.space import Space
 from kgen.timing.bench import NoRecord, measure_shape
 from kgen.timing.protocol import find_protocol

@@ -49,7 +49,7 @@ class MissingTool(KgenError):
     exit_code = 3
 
 
-class Hindered(KgenError):
+class MachineTrouble(KgenError):
     """This machine had too little of something (memory, space, processes): no verdict on a kernel.
 
     The next try may succeed, with nothing changed but what else runs.

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kgen.errors import Hindered, UsageError
-from kgen.hindered import hindrance
+from kgen.errors import MachineTrouble, UsageError
+from kgen.machine_trouble import trouble_of
 
 
 def named_path(text: str) -> Path:
@@ -40,7 +40,7 @@ def write_atomically(path: Path, data: str | bytes) -> None:
 
     A link stays, and its target is replaced. A device, a pipe and what kgen prints to
     (/dev/stdout) are no files to replace: the data goes into them. Raises UsageError that names the
-    path when it cannot be written, Hindered for lack of space.
+    path when it cannot be written, MachineTrouble for lack of space.
     """
     content = data.encode("utf-8") if isinstance(data, str) else data
     try:
@@ -49,8 +49,8 @@ def write_atomically(path: Path, data: str | bytes) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             replace_file(target, content)
     except OSError as error:
-        if lack := hindrance(error):
-            raise Hindered(f"{path} cannot be written: {lack}") from None
+        if lack := trouble_of(error):
+            raise MachineTrouble(f"{path} cannot be written: {lack}") from None
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
 

@@ -1,8 +1,8 @@
 """Starts every process that kgen starts, and sees to it that none of them outlives kgen.
 
 Each has a session of its own: signals of the terminal are for kgen alone, and what a program has
-started is ended with it. When kgen itself ends in whatever way, by SIGKILL too, a keeper
-(`keeper.py`, one for this process) ends all that is left. (A parent-death signal would come when
+started is ended with it. When kgen itself ends in whatever way, by SIGKILL too, a reaper
+(`reaper.py`, one for this process) ends all that is left. (A parent-death signal would come when
 the thread that started a program ends, and not to what nvcc and g++ start.)
 """
 
@@ -23,8 +23,8 @@ from signal import SIGKILL, SIGTERM
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from typing import Any
 
-from kgen.errors import Hindered
-from kgen.hindered import telling_hindrances
+from kgen.errors import MachineTrouble
+from kgen.machine_trouble import telling_trouble
 
 Command = Sequence[str | Path]
 # What a program gets to clean up before it is killed.
@@ -36,10 +36,10 @@ _of_thread = threading.local()
 def start(command: Command, *, env: Mapping[str, str] | None = None, **how: Any) -> Popen[Any]:
     """Start a program; `env` is all of its environment, and `how` is as for subprocess.Popen.
 
-    Its standard input is empty unless `how` says otherwise. `end` it. Raises Hindered when this
-    machine lacks what a process takes, and OSError for what is no program.
+    Its standard input is empty unless `how` says otherwise. `end` it. Raises MachineTrouble when
+    this machine lacks what a process takes, and OSError for what is no program.
     """
-    with telling_hindrances(f"{Path(command[0]).name} cannot be started"):
+    with telling_trouble(f"{Path(command[0]).name} cannot be started"):
         environment = {**(os.environ if env is None else env), _mark(): "1"}
         how = {"stdin": DEVNULL, **how}
         return Popen(command, env=environment, start_new_session=True, **how)
@@ -58,13 +58,13 @@ def end(process: Popen[Any]) -> None:
 @contextmanager
 def running(command: Command, **how: Any) -> Iterator[Popen[Any]]:
     """Give a started program, which ends with the block; arguments and errors as for `start`."""
-    crew: _Crew = getattr(_of_thread, "crew", None) or _Crew()
-    with crew.start(command, **how) as process:
+    programs: _Programs = getattr(_of_thread, "programs", None) or _Programs()
+    with programs.start(command, **how) as process:
         try:
             yield process
         finally:
             end(process)
-            crew.running.discard(process)
+            programs.running.discard(process)
 
 
 def run(
@@ -93,18 +93,18 @@ def python(module: str, *arguments: object) -> list[str]:
 @contextmanager
 def thread_pool(size: int) -> Iterator[ThreadPoolExecutor]:
     """Give threads for work that runs programs; an exception in the block ends these at once."""
-    crew = _Crew()
-    pool = ThreadPoolExecutor(size, initializer=lambda: setattr(_of_thread, "crew", crew))
+    programs = _Programs()
+    pool = ThreadPoolExecutor(size, initializer=lambda: setattr(_of_thread, "programs", programs))
     try:
         yield pool
     except BaseException:
-        crew.disband()
+        programs.disband()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-class _Crew:
+class _Programs:
     """The programs that the threads of a pool run."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class _Crew:
     def start(self, command: Command, **how: Any) -> Popen[Any]:
         with self._lock:
             if self._is_over:
-                raise Hindered(f"{Path(command[0]).name} was not started: kgen is ending")
+                raise MachineTrouble(f"{Path(command[0]).name} was not started: kgen is ending")
             process = start(command, **how)
             self.running.add(process)
         return process
@@ -129,10 +129,10 @@ class _Crew:
 
 @functools.cache
 def _mark() -> str:
-    """Return the variable that marks what this process starts, for the keeper, which it starts."""
+    """Return the variable that marks what this process starts, for the reaper, which it starts."""
     mark = f"KGEN_STARTED_BY_{os.getpid()}_{uuid.uuid4().hex}"
-    command = [sys.executable, "-I", "-S", Path(__file__).with_name("keeper.py"), mark]
+    command = [sys.executable, "-I", "-S", Path(__file__).with_name("reaper.py"), mark]
     quiet = {"stdout": DEVNULL, "stderr": DEVNULL}
-    keeper = Popen(command, stdin=PIPE, cwd="/", start_new_session=True, **quiet)  # type: ignore[call-overload]
-    atexit.register(keeper.communicate)
+    reaper = Popen(command, stdin=PIPE, cwd="/", start_new_session=True, **quiet)  # type: ignore[call-overload]
+    atexit.register(reaper.communicate)
     return mark

@@ -7,7 +7,7 @@ import time
 import uuid
 from pathlib import Path
 
-from kgen.keeper import marked
+from kgen.reaper import marked
 
 LIMIT_S = 30.0
 # Has a child in a session of its own, as daemons are.

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from kgen.cachedir import temporary_dir, writing_cache
-from kgen.errors import Hindered, MissingTool
+from kgen.errors import MachineTrouble, MissingTool
 
 
 @pytest.mark.parametrize(
     ("number", "kind"),
-    [(errno.EACCES, MissingTool), (errno.ENOSPC, Hindered), (errno.EMFILE, Hindered)],
+    [(errno.EACCES, MissingTool), (errno.ENOSPC, MachineTrouble), (errno.EMFILE, MachineTrouble)],
 )
 def test_what_the_machine_lacks_is_no_fault_of_the_folder(
     number: int, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

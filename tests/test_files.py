@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgen.errors import Hindered, UsageError
+from kgen.errors import MachineTrouble, UsageError
 from kgen.files import write_atomically
 
 
@@ -36,7 +36,7 @@ def test_what_fails_leaves_the_old_file_alone(
     path = tmp_path / "file"
     path.write_bytes(b"old")
     monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(Hindered, match="no space"):
+    with pytest.raises(MachineTrouble, match="no space"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
 

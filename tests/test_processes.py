@@ -19,9 +19,9 @@ import pytest
 
 import kgen
 from kgen import processes
-from kgen.errors import Hindered
-from kgen.keeper import marked
+from kgen.errors import MachineTrouble
 from kgen.processes import end, python, run, running, start, thread_pool
+from kgen.reaper import marked
 
 from .processes import HANGING, are_gone, await_file, traced
 
@@ -102,8 +102,11 @@ def files_of_at_most(number: int) -> Iterator[None]:
 
 
 def test_too_few_files_for_a_program() -> None:
-    end(start(["true"]))  # with the keeper
-    with files_of_at_most(3), pytest.raises(Hindered, match=r"true cannot be started: .*ulimit -n"):
+    end(start(["true"]))  # with the reaper
+    with (
+        files_of_at_most(3),
+        pytest.raises(MachineTrouble, match=r"true cannot be started: .*ulimit -n"),
+    ):
         run(["true"])
 
 
@@ -123,7 +126,7 @@ def test_what_a_process_takes(
 
     end(start(["true"]))
     monkeypatch.setattr(processes, "Popen", refuse)
-    with pytest.raises(Hindered, match=words):
+    with pytest.raises(MachineTrouble, match=words):
         run(["sh"])
 
 

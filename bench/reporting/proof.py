@@ -20,7 +20,9 @@ def mutants_section(path: Path, title: str) -> Section:
     """Return the section of a mutation campaign: its sums."""
     content = read_object(path)
     try:
-        caught = Counter(fate["caught_by"] for fate in content["fates"] if fate["caught_by"])
+        caught = Counter(
+            result["caught_by"] for result in content["results"] if result["caught_by"]
+        )
         by = ", ".join(f"{count} by {how}" for how, count in caught.most_common())
         words = (
             f"{content['mutants']} mutants: {content['caught']} caught ({by}), "

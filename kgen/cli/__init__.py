@@ -27,7 +27,7 @@ def _main() -> None:
     _forget_silly_widths()
     from kgen.cli.app import app
     from kgen.errors import KgenError, MissingTool
-    from kgen.hindered import hindrance
+    from kgen.machine_trouble import trouble_of
 
     try:
         try:
@@ -38,7 +38,7 @@ def _main() -> None:
     except KgenError as error:
         _fail(error, error.exit_code)
     except (MemoryError, OSError, RuntimeError) as error:
-        lack = hindrance(error)
+        lack = trouble_of(error)
         if isinstance(error, RuntimeError) and not lack:
             raise
         # What is still buffered has nowhere to go, and Python would try again at its end.

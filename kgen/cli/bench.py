@@ -11,7 +11,7 @@ import typer
 
 from kgen.cli.complete import complete_variant
 from kgen.cli.console import Json, On, Variants, print_json, print_table, time_option
-from kgen.errors import CheckFailed, Hindered, UsageError
+from kgen.errors import CheckFailed, MachineTrouble, UsageError
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement, Provenance
@@ -173,7 +173,7 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
     if bad:
         words = "; ".join(f"{row.variant}: {row.reason}" for row in bad)
         raise CheckFailed(f"{len(bad)} of {len(measured)} could not be measured: {words}")
-    require_unhindered(measured)
+    require_no_trouble(measured)
     if limit is None:
         return
     ours = [row for row in measured if row.kind in ("variant", "file")]
@@ -187,11 +187,11 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
         raise CheckFailed(f"slower than {slow[0].baseline} by more than {limit:.1%}: {words}")
 
 
-def require_unhindered(measured: Sequence[Measurement]) -> None:
-    """Raise Hindered when this machine lacked something for one of the rows' candidates."""
+def require_no_trouble(measured: Sequence[Measurement]) -> None:
+    """Raise MachineTrouble when this machine lacked something for one of the rows' candidates."""
     if hindered := [row for row in measured if row.outcome == "hindered"]:
         first = hindered[0]
-        raise Hindered(
+        raise MachineTrouble(
             f"{len(hindered)} of {len(measured)} were hindered and are tried again next time: "
             f"{first.variant} at {first.rows} x {first.cols}: {first.reason}"
         )

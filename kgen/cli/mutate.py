@@ -13,7 +13,7 @@ from kgen.errors import UsageError
 from kgen.text import names_a_file
 
 if TYPE_CHECKING:
-    from kgen.evidence.mutation.campaign import Fate
+    from kgen.evidence.mutation.campaign import MutantResult
 
 
 def mutate(
@@ -34,69 +34,69 @@ def mutate(
 
     if files := [name for name in variants or () if names_a_file(name)]:
         raise UsageError(f"{files[0]} is a file; mutants are made of what the templates give")
-    fates = list(campaign(checked(variant, overlay()) for variant in variants or VERSIONS))
+    results = list(campaign(checked(variant, overlay()) for variant in variants or VERSIONS))
     if json:
-        print_json(as_json(fates))
+        print_json(as_json(results))
     elif summary:
-        _print_summary(fates)
+        _print_summary(results)
     else:
-        _print_mutants(fates)
+        _print_mutants(results)
 
 
-def as_json(fates: list[Fate]) -> dict[str, Any]:
-    """Return the numbers of mutants, caught, equivalent and surviving, and each one's fate."""
+def as_json(results: list[MutantResult]) -> dict[str, Any]:
+    """Return the numbers of mutants, caught, equivalent and surviving, and each one's result."""
     return {
-        "mutants": len(fates),
-        "caught": _caught(fates),
-        "equivalent": sum(bool(fate.equivalent) for fate in fates),
-        "survivors": _surviving(fates),
-        "fates": [
+        "mutants": len(results),
+        "caught": _caught(results),
+        "equivalent": sum(bool(result.equivalent) for result in results),
+        "survivors": _surviving(results),
+        "results": [
             {
-                "variant": fate.variant,
-                "mutant": fate.mutant.key,
-                "line": fate.mutant.line,
-                "caught_by": fate.caught_by,
-                "reason": fate.reason,
-                "equivalent": fate.equivalent,
+                "variant": result.variant,
+                "mutant": result.mutant.key,
+                "line": result.mutant.line,
+                "caught_by": result.caught_by,
+                "reason": result.reason,
+                "equivalent": result.equivalent,
             }
-            for fate in fates
+            for result in results
         ],
     }
 
 
-def _print_mutants(fates: list[Fate]) -> None:
-    rows = ((f.variant, f.mutant.line, f.mutant.mistake, f.mutant.change, _end(f)) for f in fates)
+def _print_mutants(results: list[MutantResult]) -> None:
+    rows = ((f.variant, f.mutant.line, f.mutant.mistake, f.mutant.change, _end(f)) for f in results)
     print_table("", ("variant", "line>", "mistake", "change", "caught by"), rows)
-    caught, survivors = _caught(fates), _surviving(fates)
-    same = len(fates) - caught - survivors
-    print(f"\n{len(fates)} mutants: {caught} caught, {same} do the same, {survivors} survive")
+    caught, survivors = _caught(results), _surviving(results)
+    same = len(results) - caught - survivors
+    print(f"\n{len(results)} mutants: {caught} caught, {same} do the same, {survivors} survive")
 
 
-def _end(fate: Fate) -> str:
-    if fate.equivalent:
-        return f"nothing, and it does the same: {fate.equivalent}"
-    return fate.caught_by or "nothing"
+def _end(result: MutantResult) -> str:
+    if result.equivalent:
+        return f"nothing, and it does the same: {result.equivalent}"
+    return result.caught_by or "nothing"
 
 
-def _caught(fates: list[Fate]) -> int:
-    return sum(bool(fate.caught_by) for fate in fates)
+def _caught(results: list[MutantResult]) -> int:
+    return sum(bool(result.caught_by) for result in results)
 
 
-def _surviving(fates: list[Fate]) -> int:
-    return sum(fate.survives for fate in fates)
+def _surviving(results: list[MutantResult]) -> int:
+    return sum(result.survives for result in results)
 
 
-def _print_summary(fates: list[Fate]) -> None:
+def _print_summary(results: list[MutantResult]) -> None:
     kinds = ("compiler", "fault", "result", "memory", "race")
     rows = []
-    for variant in dict.fromkeys(fate.variant for fate in fates):
-        own = [fate for fate in fates if fate.variant == variant]
-        caught = Counter(fate.caught_by for fate in own)
-        equivalent = sum(bool(fate.equivalent) for fate in own)
+    for variant in dict.fromkeys(result.variant for result in results):
+        own = [result for result in results if result.variant == variant]
+        caught = Counter(result.caught_by for result in own)
+        equivalent = sum(bool(result.equivalent) for result in own)
         ends = (*(caught[kind] for kind in kinds), equivalent, _surviving(own))
         rows.append((variant, len(own), *ends))
     columns = ("variant", "mutants>", *(f"by {kind}>" for kind in kinds), "equivalent>", "survive>")
     print_table("", columns, rows)
-    for fate in fates:
-        if fate.survives:
-            print(f"{fate.variant}, line {fate.mutant.line}: {fate.mutant.key}: nothing catches it")
+    for one in results:
+        if one.survives:
+            print(f"{one.variant}, line {one.mutant.line}: {one.mutant.key}: nothing catches it")

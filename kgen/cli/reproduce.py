@@ -10,14 +10,14 @@ import typer
 
 from kgen.cli.bench import Db
 from kgen.cli.console import Json, On, print_json, print_table, time_option
-from kgen.errors import CheckFailed, Hindered, UsageError
+from kgen.errors import CheckFailed, MachineTrouble, UsageError
 
 if TYPE_CHECKING:
     from kgen.store.database import Store
     from kgen.store.measurement import Measurement
     from kgen.studies.facts import Profiles
+    from kgen.studies.reproduce import MeasureShape
     from kgen.studies.result import StudyResult
-    from kgen.studies.run import MeasureShape
     from kgen.studies.tables import Study
 
 
@@ -67,7 +67,7 @@ def reproduced(
     C++ compiler (cpu) or, with `profile`, without Nsight Compute.
     """
     from kgen.execute import require_place
-    from kgen.studies.run import reproduce as run
+    from kgen.studies.reproduce import reproduce as run
 
     require_place(on)
     if profile and on != "gpu":
@@ -129,7 +129,7 @@ def _timing(store: Store, seconds: float | None) -> MeasureShape:
 def _profiles(studies: frozenset[Study]) -> Profiles:
     """Return what Nsight Compute says, with cold caches, of the variants that verdicts are on."""
     from kgen.profile import Job, profile_on_gpu
-    from kgen.studies.run import profiled
+    from kgen.studies.reproduce import profiled
 
     jobs = profiled(studies)
     _tell(f"profiling {len(jobs)} variants")
@@ -140,7 +140,7 @@ def _profiles(studies: frozenset[Study]) -> Profiles:
 def require_sound(result: StudyResult) -> None:
     """Raise CheckFailed if counts are not the report's, or a variant is wrong or failed.
 
-    Raises Hindered if the machine lacked something for one.
+    Raises MachineTrouble if the machine lacked something for one.
     """
     from kgen.store.measurement import Outcome
 
@@ -161,4 +161,4 @@ def require_sound(result: StudyResult) -> None:
     if broken:
         raise CheckFailed("; ".join(dict.fromkeys(broken)))
     if hindered:
-        raise Hindered(f"{hindered[0]}; {len(hindered)} were hindered: run the same again")
+        raise MachineTrouble(f"{hindered[0]}; {len(hindered)} were hindered: run the same again")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgen.cli import INTERRUPTED
-from kgen.cli.bench import Db, require_unhindered
+from kgen.cli.bench import Db, require_no_trouble
 from kgen.cli.complete import complete_axis, complete_variants
 from kgen.cli.console import Json, On, print_json, print_table, time_option
 from kgen.cli.progress import SweepProgress, duration
@@ -22,9 +22,9 @@ from kgen.errors import CheckFailed, MissingTool, UsageError
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement, Provenance
     from kgen.sweep.jobs import Job
+    from kgen.sweep.measure import How
     from kgen.sweep.plan import Plan
     from kgen.sweep.point import Point
-    from kgen.sweep.run import How
     from kgen.sweep.space import Space
     from kgen.timing.bench import Record
 
@@ -90,8 +90,8 @@ def sweep(
     """
     from kgen.execute import require_place
     from kgen.sweep.halving import find_search
+    from kgen.sweep.measure import How
     from kgen.sweep.plan import plan
-    from kgen.sweep.run import How
     from kgen.timing.protocol import find_protocol
 
     spaces = _spaces(study, rows, cols, variants, axis, where, all_)
@@ -122,7 +122,7 @@ def sweep(
     why_empty = _tell(planned, measured, out, json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-    require_unhindered(measured)
+    require_no_trouble(measured)
     if why_empty:
         raise CheckFailed(why_empty)
 
@@ -315,15 +315,15 @@ def _in_order(planned: Plan, rows: list[Measurement]) -> list[Measurement]:
 def _place(how: How, scheduler: str | None, local_workers: int | None) -> Iterator[Place]:
     """Give how to measure on each kind of machine there is, and what runs the jobs of each."""
     if not (scheduler or local_workers):
-        from kgen.sweep.run import run_jobs
+        from kgen.sweep.measure import run_jobs
 
         yield [how], lambda jobs, record, watcher: run_jobs(jobs[0], how, record, watcher)
         return
-    from kgen.sweep.cluster.crew import open_crew
-    from kgen.sweep.cluster.run import run_distributed
+    from kgen.sweep.cluster.distribute import run_distributed
+    from kgen.sweep.cluster.workers import open_crew
 
-    with open_crew(how, scheduler, local_workers) as crew:
-        yield list(crew.hows.values()), functools.partial(run_distributed, crew)
+    with open_crew(how, scheduler, local_workers) as pool:
+        yield list(pool.hows.values()), functools.partial(run_distributed, pool)
 
 
 def _tell(planned: Plan, measured: list[Measurement], out: Path | None, json: bool) -> str:

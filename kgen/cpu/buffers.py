@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgen.cachedir import temporary_dir
-from kgen.errors import Hindered
+from kgen.errors import MachineTrouble
 
 # NaNs that no arithmetic produces: reads of one show in the output, writes to one in the guard.
 # There are two, since a kernel that computes on past both matrices copies one guard to the other.
@@ -149,7 +149,7 @@ def _open_file(size: int) -> IO[bytes]:
     try:
         return _file_in(folder, size)
     except OSError:
-        raise Hindered(f"a run needs {size >> 20} MB in {folder}: make room for it") from None
+        raise MachineTrouble(f"a run needs {size >> 20} MB in {folder}: make room for it") from None
 
 
 def _file_in(folder: Path, size: int) -> IO[bytes]:

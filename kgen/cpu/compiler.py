@@ -12,8 +12,8 @@ from pathlib import Path
 
 from kgen.errors import CompileFailed, MissingTool
 from kgen.files import absolute_program, named_path
-from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
+from kgen.machine_trouble import require_no_trouble
 from kgen.processes import run
 from kgen.sources.source import Source
 from kgen.text import with_name
@@ -119,7 +119,7 @@ def describe_cxx(cxx: Cxx) -> str:
         ran = run([*cxx.command, "--version"])
     except OSError as error:
         raise MissingTool(f"{cxx} cannot be run ({error.strerror}): set CXX to g++") from None
-    require_unhindered(cxx.name, ran.returncode, ran.stderr)
+    require_no_trouble(cxx.name, ran.returncode, ran.stderr)
     said = ran.stdout
     if not any(name in said for name in ("Free Software Foundation", "GCC", "clang")):
         raise MissingTool(f"{cxx} is neither g++ nor clang++: set CXX to one of them")
@@ -150,13 +150,13 @@ def observing_flags(cxx: Cxx) -> tuple[str, ...]:
 def call_cxx(cxx: Cxx, arguments: list[str], folder: Path) -> str:
     """Run the compiler in `folder`; return its messages when it fails, else an empty string.
 
-    Raises Hindered when it lacks memory or space, or is killed.
+    Raises MachineTrouble when it lacks memory or space, or is killed.
     """
     environment = {**os.environ, **include_paths(), "LC_ALL": "C"}
     ran = run([*cxx.command, *arguments], cwd=folder, env=environment)
     if not ran.returncode:
         return ""
-    require_unhindered(cxx.name, ran.returncode, ran.stderr)
+    require_no_trouble(cxx.name, ran.returncode, ran.stderr)
     return ran.stderr or "no message"
 
 

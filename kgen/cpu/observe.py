@@ -24,8 +24,8 @@ from kgen.cpu.observation import (
 )
 from kgen.cpu.process import execute
 from kgen.cpu.run import check_request, job_text, matrices, result
-from kgen.hindered import telling_hindrances
 from kgen.launch import LaunchPlan
+from kgen.machine_trouble import telling_trouble
 from kgen.sources.source import Source
 
 _RACE = "race"
@@ -41,7 +41,7 @@ _COUNTS_START = '{"counts": '
 _FINDING_START = '{"finding": '
 
 
-@telling_hindrances()
+@telling_trouble()
 def observe(
     source: Source,
     plan: LaunchPlan,

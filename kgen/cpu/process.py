@@ -7,8 +7,8 @@ from pathlib import Path
 from signal import SIGTERM
 from subprocess import PIPE, Popen, TimeoutExpired
 
-from kgen.errors import Hindered, MissingTool
-from kgen.hindered import killed, require_unhindered
+from kgen.errors import MachineTrouble, MissingTool
+from kgen.machine_trouble import killed, require_no_trouble
 from kgen.processes import running
 
 # How long the process may take to say what it was running when its time is up.
@@ -31,8 +31,9 @@ def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> Ou
     """Run `executable` with `job` on its standard input, for at most `timeout_s` seconds.
 
     The process inherits the file `descriptor`, and standard output for kernels that print. At its
-    time limit it first gets SIGTERM, for which it reports what is running. Raises Hindered when
-    this machine lacks what it takes, or it was killed; MissingTool when it may not be run.
+    time limit it first gets SIGTERM, for which it reports what is running. Raises
+    MachineTrouble when this machine lacks what it takes, or it was killed; MissingTool when it may
+    not be run.
     """
     how = {"pass_fds": (descriptor,), "encoding": "utf-8", "errors": "replace"}
     try:
@@ -64,8 +65,10 @@ def _outcome(process: Popen[str], job: str, timeout_s: float) -> Outcome:
 
 def _require_unhindered(name: str, outcome: Outcome) -> None:
     if outcome.exit_code == _LACKING:
-        raise Hindered(f"{outcome.messages.strip()}: free memory, or raise the limit (ulimit)")
+        raise MachineTrouble(
+            f"{outcome.messages.strip()}: free memory, or raise the limit (ulimit)"
+        )
     if outcome.exit_code == _TERMINATED:
         raise killed(name, SIGTERM)
     words = outcome.messages if outcome.exit_code == _NOT_LOADED else ""
-    require_unhindered(name, outcome.exit_code, words)
+    require_no_trouble(name, outcome.exit_code, words)

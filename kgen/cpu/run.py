@@ -15,9 +15,9 @@ from kgen.cpu.compiler import display_name
 from kgen.cpu.faults import fault_of, kernel_names
 from kgen.cpu.process import execute
 from kgen.errors import KernelFault, UsageError
-from kgen.hindered import telling_hindrances
 from kgen.launch import Launch, LaunchPlan
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK
+from kgen.machine_trouble import telling_trouble
 from kgen.sources.source import Source
 
 # The order in which the threads of a block run between two barriers or warp operations.
@@ -31,7 +31,7 @@ _ELEMENT_BYTES = 4
 _UNWRITTEN = np.uint8(0xFF)  # NaN bytes
 
 
-@telling_hindrances()
+@telling_trouble()
 def run(
     source: Source,
     plan: LaunchPlan,
@@ -52,9 +52,9 @@ def run(
     others; the skipped ones have addresses and no memory, and whoever accesses them faults.
 
     Raises UsageError for an unsuitable `x` or an unknown schedule, CompileFailed when the compiler
-    rejects the source, MissingTool when there is none, Hindered when this machine lacks memory or
-    the like, and KernelFault for a kernel that breaks CUDA's rules, writes outside y or the
-    workspace, or runs longer than `timeout_s` seconds.
+    rejects the source, MissingTool when there is none, MachineTrouble when this machine lacks
+    memory or the like, and KernelFault for a kernel that breaks CUDA's rules, writes outside y or
+    the workspace, or runs longer than `timeout_s` seconds.
     """
     check_request(source, plan, x, schedule)
     if not plan.launches:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kgen.errors import CheckFailed, MissingTool
-from kgen.hindered import require_unhindered
+from kgen.machine_trouble import require_no_trouble
 from kgen.processes import python, run
 from kgen.profile.job import TEMPLATES, Job
 from kgen.profile.metrics import ncu_metrics
@@ -109,7 +109,7 @@ def _require_success(printed: str, code: int) -> None:
         if line.startswith(_TARGET_FAILED):
             raise CheckFailed(line.removeprefix(_TARGET_FAILED))
     if code != 0 and not words_of(printed):
-        require_unhindered("ncu", code, printed)
+        require_no_trouble("ncu", code, printed)
         last = printed.strip().splitlines()[-1:] or ["it said nothing"]
         raise CheckFailed(f"ncu ended with exit code {code}: {last[0]}")
 

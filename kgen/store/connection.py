@@ -14,8 +14,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kgen.errors import Hindered, UsageError
-from kgen.hindered import hindrance, telling_hindrances
+from kgen.errors import MachineTrouble, UsageError
+from kgen.machine_trouble import telling_trouble, trouble_of
 from kgen.store.columns import COLUMNS, Column
 
 APPLICATION_ID = int.from_bytes(b"kgen", "big")
@@ -192,15 +192,15 @@ def _upgrade(path: Path, connection: sqlite3.Connection) -> None:
 def telling(path: Path) -> Iterator[None]:
     """Turn what goes wrong with the database at `path` into a UsageError.
 
-    Raises Hindered instead where the machine lacks space, memory or the like.
+    Raises MachineTrouble instead where the machine lacks space, memory or the like.
     """
     try:
         yield
     except OverflowError:
         raise UsageError(f"{path} holds whole numbers of up to 64 bits; one is larger") from None
     except OSError as error:
-        if lack := hindrance(error):
-            raise Hindered(f"{path} cannot be opened: {lack}") from None
+        if lack := trouble_of(error):
+            raise MachineTrouble(f"{path} cannot be opened: {lack}") from None
         raise UsageError(f"{path} cannot be opened: {error.strerror}") from None
     except sqlite3.ProgrammingError:  # the module's own complaint of how it is called
         raise
@@ -209,10 +209,10 @@ def telling(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         code = _code(error)
         if code == sqlite3.SQLITE_CANTOPEN:
-            with telling_hindrances(f"{path} cannot be opened"):
+            with telling_trouble(f"{path} cannot be opened"):
                 os.close(os.open(os.devnull, os.O_RDONLY))  # fails where it is for lack of files
         sentence = _SENTENCES.get(code, "{path} cannot be used: {error}")
-        kind = Hindered if code in _HINDERED else UsageError
+        kind = MachineTrouble if code in _HINDERED else UsageError
         raise kind(sentence.format(path=path, error=error)) from None
 
 

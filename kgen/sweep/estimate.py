@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from kgen.shape import Shape
 from kgen.specs.formula import ceil_div
 from kgen.sweep.halving import Search
+from kgen.sweep.measure import How
 from kgen.sweep.point import Point
-from kgen.sweep.run import How
 from kgen.timing.on_cpu import MAX_COUNTED
 from kgen.toolchain.batch import MAX_SOURCES
 

@@ -29,7 +29,7 @@ MISSES = 20
 
 # Tries candidates, and returns the microseconds of those that are right.
 TryOut = Callable[[Sequence[Candidate]], Mapping[str, float]]
-Point = tuple[str, ...]
+Coordinates = tuple[str, ...]
 
 
 def explore(
@@ -64,7 +64,7 @@ class _Chooser:
         places = [self._place(each) for each in values]
         self.candidates = dict(zip(places, candidates, strict=True))
         self.untried = dict.fromkeys(random.Random(seed).sample(places, len(places)))
-        self.times: dict[Point, float | None] = {}
+        self.times: dict[Coordinates, float | None] = {}
         self.space = {
             axis: optuna.distributions.CategoricalDistribution(choices[axis]) for axis in self.axes
         }
@@ -81,10 +81,10 @@ class _Chooser:
                 )
             )
 
-    def _place(self, values: Mapping[str, str]) -> Point:
+    def _place(self, values: Mapping[str, str]) -> Coordinates:
         return tuple(values[axis] for axis in self.axes)
 
-    def choices(self) -> Iterator[tuple[Any, Point]]:
+    def choices(self) -> Iterator[tuple[Any, Coordinates]]:
         """Yield trials of candidates that were not chosen before, as long as there are any."""
         misses = 0
         while self.untried:
@@ -101,13 +101,13 @@ class _Chooser:
                 misses += 1
                 self._dismiss(trial, point)
 
-    def learn(self, chosen: Sequence[tuple[Any, Point]], times: Mapping[str, float]) -> None:
+    def learn(self, chosen: Sequence[tuple[Any, Coordinates]], times: Mapping[str, float]) -> None:
         """Take in the times, by name, of the candidates that were right."""
         for trial, point in chosen:
             self.times[point] = time = times.get(self.candidates[point].name)
             self._tell(trial, time)
 
-    def _dismiss(self, trial: Any, point: Point) -> None:
+    def _dismiss(self, trial: Any, point: Coordinates) -> None:
         """Tell of a choice that is no candidate, or that was made before."""
         if point in self.candidates and point not in self.times:
             self.study.tell(trial, state=self.states.FAIL)  # its time comes with the batch

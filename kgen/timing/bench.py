@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import Any
 from typing import Protocol as Interface
 
-from kgen.errors import CheckFailed, Hindered, KgenError, MissingTool, UsageError
+from kgen.errors import CheckFailed, KgenError, MachineTrouble, MissingTool, UsageError
 from kgen.execute import find_target
 from kgen.gpu.nvml import Sensors
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate, compiled, copies, of_peers, of_targets
+from kgen.timing.measurer import Drop, MakeDevice, Measurer, Prepare, Sense, Take, open_gpu_buffers
 from kgen.timing.peers import Peer
 from kgen.timing.protocol import Protocol
 from kgen.timing.rounds import Rounds, run_rounds
-from kgen.timing.station import Drop, MakeDevice, Prepare, Sense, Station, Take, open_stage
 from kgen.timing.summary import Sensed, blank, outcome_of, summarized
 from kgen.timing.worker import Worker
 
@@ -64,10 +64,10 @@ class Bench:
         provenance: Provenance,
         *,
         prepare_s: float = 120.0,
-        open_device: MakeDevice = open_stage,
+        open_device: MakeDevice = open_gpu_buffers,
     ) -> None:
         self.protocol, self.provenance, self.prepare_s = protocol, provenance, prepare_s
-        self.worker: Worker[Any, Any] = Worker(Station(rows, cols, protocol, open_device))
+        self.worker: Worker[Any, Any] = Worker(Measurer(rows, cols, protocol, open_device))
         self.found: dict[str, Measurement] = {}
         self.loaded: set[str] = set()
         self.host_us: dict[str, float] = {}
@@ -116,7 +116,7 @@ class Bench:
             if candidate and candidate.peer:
                 return missing
             raise
-        except (CheckFailed, Hindered) as failure:
+        except (CheckFailed, MachineTrouble) as failure:
             self.worker.discard()  # its CUDA context may be lost
             self.loaded.clear()
             return failure
@@ -204,7 +204,7 @@ def measure(
     *,
     baseline: str | None = None,
     prepare_s: float = 120.0,
-    open_device: MakeDevice = open_stage,
+    open_device: MakeDevice = open_gpu_buffers,
     record: Record | None = None,
 ) -> list[Measurement]:
     """Measure candidates of one shape and return their rows, in order.

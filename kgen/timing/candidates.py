@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgen.errors import CompileFailed, Hindered, UsageError
+from kgen.errors import CompileFailed, MachineTrouble, UsageError
 from kgen.evidence.reference import SOFTMAX
 from kgen.execute import Target, name_of, source_for
 from kgen.launch import Launch, LaunchPlan, plan, serial_additions
@@ -41,7 +41,7 @@ class Candidate:
     cols: int
     source: Source | PlainSource | None = None
     plan: LaunchPlan | None = None
-    binary: Binary | CompileFailed | Hindered | None = None
+    binary: Binary | CompileFailed | MachineTrouble | None = None
     peer: Peer | None = None
     serial_additions: int = 0
     reason: str = ""

@@ -14,7 +14,7 @@ from kgen.evidence.check import mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, make
 from kgen.evidence.memory import machine_bytes, needed_bytes
 from kgen.evidence.reference import judge
-from kgen.hindered import telling_hindrances
+from kgen.machine_trouble import telling_trouble
 from kgen.processes import thread_pool
 from kgen.sources.source import Source
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
@@ -73,7 +73,7 @@ def _measure(
     if not isinstance(candidate.source, Source):
         return replace(row, outcome=Outcome.SKIPPED, reason="peers need a GPU")
     try:
-        with telling_hindrances():
+        with telling_trouble():
             return _counted(candidate, _verified(candidate, row, timeout_s))
     except MissingTool:
         raise

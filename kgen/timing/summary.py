@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from kgen.errors import CompileFailed, Hindered, KgenError, MissingTool, UsageError
+from kgen.errors import CompileFailed, KgenError, MachineTrouble, MissingTool, UsageError
 from kgen.gpu.nvml import Sensors
 from kgen.sources.source import Source
 from kgen.store.measurement import CPU, Kind, Measurement, Outcome, Provenance
@@ -56,7 +56,7 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
         row = replace(row, spec=json.dumps(candidate.source.spec.axes))
     if candidate.reason:
         return replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)
-    if isinstance(candidate.binary, CompileFailed | Hindered):
+    if isinstance(candidate.binary, CompileFailed | MachineTrouble):
         return replace(row, outcome=outcome_of(candidate.binary), reason=str(candidate.binary))
     return _with_resources(row, candidate, candidate.binary) if candidate.binary else row
 
@@ -64,7 +64,7 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
 def outcome_of(error: KgenError) -> Outcome:
     """Return how a candidate ended that raised an error."""
     kinds = {
-        Hindered: Outcome.HINDERED,
+        MachineTrouble: Outcome.HINDERED,
         MissingTool: Outcome.SKIPPED,
         UsageError: Outcome.REFUSED,
     }

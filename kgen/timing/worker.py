@@ -16,8 +16,8 @@ from signal import Signals
 from subprocess import Popen, TimeoutExpired
 from typing import Generic, Self, TypeVar
 
-from kgen.errors import CheckFailed, Hindered, KgenError
-from kgen.hindered import is_sent, killed, telling_hindrances
+from kgen.errors import CheckFailed, KgenError, MachineTrouble
+from kgen.machine_trouble import is_sent, killed, telling_trouble
 from kgen.processes import end, python, start
 
 # What a process gets for its own end: CUDA's, and that of libraries with processes of their own.
@@ -53,15 +53,15 @@ class Worker(Generic[Item, Result]):
 
         Raises WorkerLost when there is no answer within `timeout_s` seconds (the process's start
         included), when the process dies, and for any other exception, whose traceback the worker
-        prints; Hindered when somebody killed it, or the machine lacks memory or the like. After
-        these the next item gets a new process.
+        prints; MachineTrouble when somebody killed it, or the machine lacks memory or the like.
+        After these the next item gets a new process.
         """
         try:
             outcome = self._ask(item, timeout_s)
             if isinstance(outcome, KgenError):
                 raise outcome
             return outcome
-        except (WorkerLost, Hindered):
+        except (WorkerLost, MachineTrouble):
             self.discard()
             raise
 
@@ -116,7 +116,7 @@ def main() -> None:
 
 def _attempt(function: Callable[[Item], Result], item: Item) -> Result | KgenError:
     try:
-        with telling_hindrances():
+        with telling_trouble():
             return function(item)
     except KgenError as error:
         return error
@@ -125,7 +125,7 @@ def _attempt(function: Callable[[Item], Result], item: Item) -> Result | KgenErr
         return WorkerLost(f"it ended in an unexpected {type(error).__name__}: {error}")
 
 
-def _loss(code: int) -> WorkerLost | Hindered:
+def _loss(code: int) -> WorkerLost | MachineTrouble:
     """Return what to raise for a worker that ended by itself."""
     if is_sent(code):
         return killed("the process it ran in", -code)

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from kgen.cache import KEY_LETTERS, digest
 from kgen.cachedir import cache_dir, writing_cache
-from kgen.errors import CompileFailed, Hindered
+from kgen.errors import CompileFailed, MachineTrouble
 from kgen.files import replace_file
 from kgen.processes import thread_pool
 from kgen.toolchain.added_flags import added_flags
@@ -47,7 +47,7 @@ _INCLUDE = re.compile(r"^#include <[\w./]+>\n", re.MULTILINE)
 # Any other directive could reach into the sources that follow in the unit.
 _OTHER_DIRECTIVE = re.compile(r"^[ \t]*#(?!include <[\w./]+>$|pragma unroll\b)", re.MULTILINE)
 
-Result = Binary | CompileFailed | Hindered
+Result = Binary | CompileFailed | MachineTrouble
 
 
 def compile_many(
@@ -56,8 +56,8 @@ def compile_many(
     """Compile several sources on all processors, through the cache; results in their order.
 
     A rejected source yields its CompileFailed, one that the machine lacks memory or the like for
-    its Hindered, and leaves the others alone; UsageError and MissingTool are raised. A user's file
-    is compiled by itself, and so is everything where `options` ask for line numbers or the
+    its MachineTrouble, and leaves the others alone; UsageError and MissingTool are raised. A user's
+    file is compiled by itself, and so is everything where `options` ask for line numbers or the
     environment adds flags to nvcc's.
     """
     jobs = [prepare(source, arch, options) for source in sources]
@@ -112,7 +112,7 @@ def _compile(batch: list[Job]) -> dict[str, Result]:
             binaries = _compile_together(batch)
             return {job.entry.key: binary for job, binary in zip(batch, binaries, strict=True)}
         return {batch[0].entry.key: compile_alone(batch[0])}
-    except (CompileFailed, Hindered) as failure:
+    except (CompileFailed, MachineTrouble) as failure:
         if len(batch) == 1:
             return {batch[0].entry.key: failure}
     middle = len(batch) // 2

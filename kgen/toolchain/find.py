@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kgen.errors import MissingTool
 from kgen.files import named_path
-from kgen.hindered import require_unhindered
+from kgen.machine_trouble import require_no_trouble
 from kgen.processes import run
 from kgen.text import install_hint
 from kgen.toolchain.added_flags import VARIABLES
@@ -102,11 +102,11 @@ def ask(path: Path, question: str) -> str:
     """Return what a CUDA program prints for `--version` and its like.
 
     Flags that the user adds to every nvcc call have no say in this. Raises OSError or
-    SubprocessError if the program does not answer, Hindered when the machine is why.
+    SubprocessError if the program does not answer, MachineTrouble when the machine is why.
     """
     environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     ran = run([path, question], env=environment, timeout_s=60)
     if ran.returncode:
-        require_unhindered(path.name, ran.returncode, ran.stderr)
+        require_no_trouble(path.name, ran.returncode, ran.stderr)
         ran.check_returncode()
     return ran.stdout

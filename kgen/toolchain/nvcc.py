@@ -12,10 +12,10 @@ from subprocess import STDOUT, SubprocessError, TimeoutExpired
 
 from kgen.cache import KEY_LETTERS, Entry, digest
 from kgen.cachedir import cache_dir, temporary_dir, writing_cache
-from kgen.errors import CompileFailed, Hindered, MissingTool, UsageError
+from kgen.errors import CompileFailed, MachineTrouble, MissingTool, UsageError
 from kgen.files import absolute_program, replace_file
-from kgen.hindered import require_unhindered
 from kgen.include_paths import include_paths
+from kgen.machine_trouble import require_no_trouble
 from kgen.processes import run
 from kgen.toolchain.added_flags import VARIABLES, require_no_contradiction
 from kgen.toolchain.binary import Binary, KernelResources
@@ -163,7 +163,8 @@ def run_nvcc(job: Job, file: Path, name: str, limit_s: float) -> Product:
     """Compile a file as for `job` for at most `limit_s` seconds; messages call it by `name`.
 
     Raises CompileFailed when that yields no cubin, UsageError for one of another architecture,
-    MissingTool when there is no C++ compiler, Hindered when there is too little memory or space.
+    MissingTool when there is no C++ compiler, MachineTrouble when there is too little memory or
+    space.
     """
     with (
         writing_cache(file.parent),
@@ -208,7 +209,7 @@ def _check_ending(code: int, output: str, name: str) -> None:
             "name one in NVCC_CCBIN"
         )
     if code != 0:
-        require_unhindered("nvcc", code, output)
+        require_no_trouble("nvcc", code, output)
         raise CompileFailed(f"nvcc rejected {name}:\n{warnings_of(output)}")
 
 
@@ -221,7 +222,7 @@ def _read_product(cubin: Path, name: str, output: str) -> bytes:
             f"NVCC_APPEND_FLAGS:\n{output}"
         ) from None
     if not is_whole(image):
-        raise Hindered(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
+        raise MachineTrouble(f"nvcc wrote a part of {name}'s cubin: free space in KGEN_CACHE_DIR")
     return image
 
 

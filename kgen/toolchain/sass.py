@@ -7,7 +7,7 @@ import tempfile
 
 from kgen.cachedir import temporary_dir
 from kgen.errors import MissingTool
-from kgen.hindered import require_unhindered
+from kgen.machine_trouble import require_no_trouble
 from kgen.processes import run
 from kgen.toolchain.binary import Binary
 from kgen.toolchain.find import INSTALL_HINT, find_disassembler
@@ -55,7 +55,7 @@ def _disassemble(binary: Binary) -> str:
         cubin.flush()
         ran = run([tool.path, "-c", cubin.name])
     if ran.returncode != 0:
-        require_unhindered("nvdisasm", ran.returncode, ran.stderr)
+        require_no_trouble("nvdisasm", ran.returncode, ran.stderr)
         raise MissingTool(
             f"nvdisasm {tool.version} at {tool.path} cannot read code for {binary.arch} "
             f"({ran.stderr.strip()}); get a newer one with {INSTALL_HINT}"

@@ -163,7 +163,7 @@ OBJECTS: Mapping[str, Mapping[str, Any]] = {
         "caught": 2,
         "equivalent": 1,
         "survivors": 0,
-        "fates": [{"caught_by": "result"}, {"caught_by": "fault"}, {"caught_by": ""}],
+        "results": [{"caught_by": "result"}, {"caught_by": "fault"}, {"caught_by": ""}],
     },
     "speed_2_cores.json": {
         "machine": {"system": "Linux", "processors": "2"},

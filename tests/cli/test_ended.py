@@ -14,8 +14,8 @@ import pytest
 
 import kgen
 from kgen import cpu
-from kgen.errors import Hindered
-from kgen.keeper import marked
+from kgen.errors import MachineTrouble
+from kgen.reaper import marked
 from kgen.sources.source import Source
 from kgen.store.database import open_store
 from tests.cli.conftest import Ended
@@ -152,7 +152,7 @@ def test_what_was_hindered_is_tried_again(
 ) -> None:
     def lacking(source: Source, *arguments: Any, **options: Any) -> Any:
         if "v6" in source.stem:
-            raise Hindered("too little memory")
+            raise MachineTrouble("too little memory")
         return run(source, *arguments, **options)
 
     run = cpu.run

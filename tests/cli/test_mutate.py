@@ -15,11 +15,11 @@ def test_numbers_add_up(call: Call) -> None:
     mutated = call("mutate", "k1", "--json")
     found = mutated.json
     assert mutated.code == 0
-    assert found["mutants"] == len(found["fates"]) > 10
+    assert found["mutants"] == len(found["results"]) > 10
     assert found["caught"] + found["equivalent"] + found["survivors"] == found["mutants"]
     assert found["survivors"] == 0
-    assert {fate["variant"] for fate in found["fates"]} == {"k1"}
-    assert all(fate["reason"] for fate in found["fates"] if fate["caught_by"])
+    assert {result["variant"] for result in found["results"]} == {"k1"}
+    assert all(result["reason"] for result in found["results"] if result["caught_by"])
 
 
 def test_each_mutant_is_printed_with_its_line_and_what_catches_it(call: Call) -> None:
@@ -27,11 +27,11 @@ def test_each_mutant_is_printed_with_its_line_and_what_catches_it(call: Call) ->
     assert mutated.code == 0
     *lines, _, total = mutated.out.splitlines()[1:]
     assert len(lines) == found["mutants"]
-    for line, fate in zip(lines, found["fates"], strict=True):
-        mistake, _, change = fate["mutant"].partition(": ")
-        assert line.split()[:2] == ["k1", str(fate["line"])]
+    for line, result in zip(lines, found["results"], strict=True):
+        mistake, _, change = result["mutant"].partition(": ")
+        assert line.split()[:2] == ["k1", str(result["line"])]
         assert mistake.partition(",")[0] in line and change in line
-        assert line.split()[-1] == fate["caught_by"]
+        assert line.split()[-1] == result["caught_by"]
     assert (
         total == f"{found['mutants']} mutants: {found['caught']} caught, 0 do the same, 0 survive"
     )

@@ -81,7 +81,7 @@ def test_an_interrupt_before_the_first_row_is_no_failure(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kgen.sweep.run.run_jobs", interrupted)
+    monkeypatch.setattr("kgen.sweep.measure.run_jobs", interrupted)
     ended = call(*SMALL)
     assert ended.code == 130
     assert ended.err.splitlines()[-1] == (

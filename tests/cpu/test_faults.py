@@ -17,7 +17,7 @@ from kgen import cpu
 from kgen.cpu.faults import Report
 from kgen.cpu.faults import fault_of as describe_fault
 from kgen.cpu.process import Outcome, execute
-from kgen.errors import Hindered, KernelFault
+from kgen.errors import KernelFault, MachineTrouble
 from kgen.launch import Launch, LaunchPlan
 from kgen.sources.source import Source
 
@@ -245,7 +245,7 @@ def test_what_the_machine_lacks_is_no_kernels_fault(
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    with pytest.raises(Hindered, match=words):
+    with pytest.raises(MachineTrouble, match=words):
         execute(program, "", 0, 10.0)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kgen import cpu
 from kgen.cpu.build import build
 from kgen.cpu.run import MIN_THREADS_FOR_WORKERS
-from kgen.errors import Hindered, KernelFault, UsageError
+from kgen.errors import KernelFault, MachineTrouble, UsageError
 from kgen.launch import Launch, LaunchPlan
 from kgen.sources.source import Source
 
@@ -176,7 +176,7 @@ def test_less_than_enough_is_told(
         try:
             y = run_kernel(REGISTER_CACHED, x, grid=256)
             np.testing.assert_allclose(y, softmax(x), rtol=2e-6)
-        except Hindered as hindered:
+        except MachineTrouble as hindered:
             messages.append(str(hindered))
     assert len(messages) > 9 and len(set(messages)) > 3
 

@@ -61,21 +61,21 @@ def test_at_least_98_percent_of_the_real_mistakes_are_caught(variant: str) -> No
     real = result["mutants"] - result["equivalent"]
     assert result["caught"] >= 0.98 * real
     assert result["caught"] + result["equivalent"] + result["survivors"] == result["mutants"]
-    assert {fate["caught_by"] for fate in result["fates"]} >= {"result", "fault"}
+    assert {result["caught_by"] for result in result["results"]} >= {"result", "fault"}
 
 
 def test_the_recorded_campaign_is_of_todays_mutants_and_its_survivors_are_explained() -> None:
     recorded = json.loads(RECORDED.read_text())
-    fates = {(fate["variant"], fate["mutant"]): fate for fate in recorded["fates"]}
+    results = {(result["variant"], result["mutant"]): result for result in recorded["results"]}
     made = {(name, mutant.key) for name in VERSIONS for mutant in all_mutants(name)}
-    assert set(fates) == made
-    for (name, key), fate in fates.items():
+    assert set(results) == made
+    for (name, key), result in results.items():
         equivalent, survivor = (explanation(kind, checked(name), key) for kind in KINDS)
-        if fate["caught_by"]:  # then no explanation is true
+        if result["caught_by"]:  # then no explanation is true
             assert (equivalent, survivor) == ("", "")
         else:
-            assert fate["equivalent"] in (equivalent, SAME_CODE)
-            assert fate["equivalent"] or survivor
+            assert result["equivalent"] in (equivalent, SAME_CODE)
+            assert result["equivalent"] or survivor
     real = recorded["mutants"] - recorded["equivalent"]
     assert recorded["caught"] >= 0.98 * real
 

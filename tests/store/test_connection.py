@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from kgen.errors import Hindered, UsageError
+from kgen.errors import MachineTrouble, UsageError
 from kgen.store import connection
 from kgen.store.columns import COLUMNS
 from kgen.store.connection import FORMAT
@@ -266,7 +266,10 @@ def files_of_at_most(size: int) -> Iterator[None]:
 def test_a_write_that_fails_is_told_and_loses_nothing_else(path: Path) -> None:
     with open_store(path) as store:
         store.add(FULL)
-        with files_of_at_most(1000), pytest.raises(Hindered, match="cannot be read or written"):
+        with (
+            files_of_at_most(1000),
+            pytest.raises(MachineTrouble, match="cannot be read or written"),
+        ):
             store.add(PLAIN)
         store.add(PLAIN)
     with open_store(path) as store:
@@ -278,7 +281,7 @@ def test_a_full_disk_is_told_and_loses_nothing_else(path: Path) -> None:
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
         store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
         added = 0
-        with pytest.raises(Hindered, match="no space is left for "):
+        with pytest.raises(MachineTrouble, match="no space is left for "):
             for _ in range(99):
                 store.add(row(reason="x" * 3000))
                 added += 1
@@ -286,7 +289,7 @@ def test_a_full_disk_is_told_and_loses_nothing_else(path: Path) -> None:
 
 
 def test_a_disk_too_full_for_a_new_file(path: Path) -> None:
-    with files_of_at_most(1000), pytest.raises(Hindered, match="cannot be read or written"):
+    with files_of_at_most(1000), pytest.raises(MachineTrouble, match="cannot be read or written"):
         open_store(path)
 
 
@@ -294,7 +297,7 @@ def test_too_few_files_are_not_the_folders_fault(path: Path) -> None:
     _, most = before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
     try:
-        with pytest.raises(Hindered, match=r"cannot be opened: .*\(ulimit -n\)"):
+        with pytest.raises(MachineTrouble, match=r"cannot be opened: .*\(ulimit -n\)"):
             open_store(path)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -10,7 +10,7 @@ from kgen.studies import counts, registers
 from kgen.studies.claims import Timed, all_statements
 from kgen.studies.crossover import SWEEPS
 from kgen.studies.dissections import all_dissections
-from kgen.studies.run import ALL, needed, profiled
+from kgen.studies.reproduce import ALL, needed, profiled
 from kgen.studies.tables import TABLES, Study
 
 JOBS = sorted(

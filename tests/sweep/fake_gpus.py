@@ -17,8 +17,8 @@ from kgen.evidence.reference import softmax64
 from kgen.gpu.rotation import Sample
 from kgen.store.measurement import Kind, Provenance
 from kgen.timing.candidates import Candidate
+from kgen.timing.measurer import TimedCandidate
 from kgen.timing.protocol import Protocol
-from kgen.timing.station import TimedCandidate
 from kgen.toolchain import Binary, CompileOptions, KernelResources
 from kgen.toolchain.source import PlainSource
 

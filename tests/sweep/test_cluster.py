@@ -15,16 +15,16 @@ from kgen.errors import MissingTool, UsageError
 from kgen.specs.variants import checked
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.sweep.cluster import connect as cluster_module
-from kgen.sweep.cluster import crew as crew_module
 from kgen.sweep.cluster import local
+from kgen.sweep.cluster import pool as crew_module
 from kgen.sweep.cluster import run as distributed_module
 from kgen.sweep.cluster.connect import connected
-from kgen.sweep.cluster.crew import open_crew
+from kgen.sweep.cluster.distribute import chunks, run_distributed
 from kgen.sweep.cluster.local import local_cluster
-from kgen.sweep.cluster.run import chunks, run_distributed
-from kgen.sweep.cluster.tasks import Describe, Facts, Kept
+from kgen.sweep.cluster.tasks import Describe, Kept, WorkerFacts
+from kgen.sweep.cluster.workers import open_crew
 from kgen.sweep.jobs import Job
-from kgen.sweep.run import How, run_jobs
+from kgen.sweep.measure import How, run_jobs
 from kgen.timing.candidates import of_targets
 from kgen.timing.protocol import Protocol
 from kgen.timing.provenance import this_run
@@ -78,8 +78,8 @@ def swept(
     variants: Sequence[str] = VARIANTS,
 ) -> Kept:
     kept = kept or Kept()
-    with open_crew(how, scheduler, describe=describe) as crew:
-        run_distributed(crew, [[a_job(variants)] for _ in crew.hows], kept, kept)
+    with open_crew(how, scheduler, describe=describe) as pool:
+        run_distributed(pool, [[a_job(variants)] for _ in pool.hows], kept, kept)
     return kept
 
 
@@ -175,7 +175,7 @@ def test_an_interrupt_ends_what_runs_and_keeps_what_came(scheduler: str, tmp_pat
 
 
 def test_another_kgen_is_refused(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew_module, "own_facts", lambda: Facts("0.0.1", "abc"))
+    monkeypatch.setattr(crew_module, "own_facts", lambda: WorkerFacts("0.0.1", "abc"))
     how = How(on="cpu", protocol=PROTOCOL, provenance=NOWHERE)
     with (
         pytest.raises(UsageError, match=r"worker \d has kgen .* kgen 0\.0\.1 with templates abc"),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from kgen.errors import Hindered, UsageError
+from kgen.errors import MachineTrouble, UsageError
 from kgen.sweep.cluster.process import TaskLost, run_task, stop_tasks
 from tests.sweep.fake_gpus import is_gone
 
@@ -74,7 +74,7 @@ def test_an_error_of_kgen_is_a_result() -> None:
 
 def test_what_the_machine_lacks_is_a_result() -> None:
     error = result(Act("take too much"))
-    assert isinstance(error, Hindered) and str(error).startswith("no 3 TiB: free memory")
+    assert isinstance(error, MachineTrouble) and str(error).startswith("no 3 TiB: free memory")
 
 
 def test_what_ended_a_lost_task_is_told() -> None:

@@ -22,7 +22,7 @@ from kgen.sweep.cluster.tasks import Kept
 from kgen.sweep.guided import BATCH, explore
 from kgen.sweep.halving import Search
 from kgen.sweep.jobs import Job
-from kgen.sweep.run import How, run_jobs
+from kgen.sweep.measure import How, run_jobs
 from kgen.timing.candidates import Candidate, of_targets
 from kgen.timing.protocol import Protocol
 from kgen.timing.provenance import this_run

@@ -12,7 +12,7 @@ from kgen.execute import find_target
 from kgen.store.measurement import Kind, Measurement, Provenance
 from kgen.sweep.halving import Halving, Search
 from kgen.sweep.jobs import Job
-from kgen.sweep.run import How, run_jobs
+from kgen.sweep.measure import How, run_jobs
 from kgen.timing.candidates import of_targets
 from kgen.timing.protocol import Protocol
 from tests.sweep.fake_gpus import FakeGpu, compile_fakes

@@ -12,7 +12,7 @@ import pytest
 
 import kgen
 from kgen import cpu
-from kgen.errors import Hindered, MissingTool
+from kgen.errors import MachineTrouble, MissingTool
 from kgen.evidence.inputs import make
 from kgen.execute import find_target
 from kgen.launch import plan
@@ -169,7 +169,7 @@ def test_a_kernel_that_hangs_is_a_failed_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lack", "words"),
     [
-        (Hindered("g++ could not finish"), "g\\+\\+ could not finish"),
+        (MachineTrouble("g++ could not finish"), "g\\+\\+ could not finish"),
         (MemoryError(), "out of memory: free memory"),
         (OSError(errno.EMFILE, "too many"), "too many: raise the limit of open files"),
         (RuntimeError("can't start new thread"), "no further thread can be started"),

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from kgen.errors import Hindered, UsageError
+from kgen.errors import MachineTrouble, UsageError
 from kgen.timing.worker import Worker, WorkerLost
 
 PATIENCE_S = 60
@@ -68,7 +68,7 @@ def test_works_through_items_in_one_other_process(worker):
     ],
 )
 def test_what_the_machine_lacks_is_no_loss_by_the_item(worker, item, words):
-    with pytest.raises(Hindered, match=words):
+    with pytest.raises(MachineTrouble, match=words):
         worker.apply(item, PATIENCE_S)
     assert worker.apply(1, PATIENCE_S)[0] == 101
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import kgen
-from kgen.errors import CompileFailed, Hindered, MissingTool
+from kgen.errors import CompileFailed, MachineTrouble, MissingTool
 from kgen.sources.source import Source
 from kgen.toolchain import (
     Binary,
@@ -292,7 +292,7 @@ def test_what_the_machine_lacks_for_one_leaves_the_others_alone(
     sources = [make_source(f"k_{name}", f"k_{name}", stem=name) for name in ("a", "hang", "b", "c")]
     results = compile_many(sources, "sm_90")
     assert [isinstance(result, Binary) for result in results] == [True, False, True, True]
-    assert isinstance(results[1], Hindered) and "SIGKILL" in str(results[1])
+    assert isinstance(results[1], MachineTrouble) and "SIGKILL" in str(results[1])
 
 
 def is_running(process: str) -> bool:

@@ -34,7 +34,7 @@ TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True)
-class Fate:
+class MutantResult:
     """What became of a mutant.
 
     `caught_by` is `compiler`, `fault`, `result`, `memory` or `race`; it is empty for a mutant that
@@ -54,8 +54,8 @@ class Fate:
         return not self.caught_by and not self.equivalent
 
 
-def campaign(specs: Iterable[Spec]) -> Iterator[Fate]:
-    """Yield the fate of every mutant of the specs, several at a time, in a fixed order.
+def campaign(specs: Iterable[Spec]) -> Iterator[MutantResult]:
+    """Yield the result of every mutant of the specs, several at a time, in a fixed order.
 
     Raises MissingTool when there is no C++ compiler.
     """
@@ -69,12 +69,12 @@ def campaign(specs: Iterable[Spec]) -> Iterator[Fate]:
         yield from pool.map(lambda job: fate_of(*job), jobs)
 
 
-def fate_of(variant: str, original: Source, mutant: Mutant) -> Fate:
+def fate_of(variant: str, original: Source, mutant: Mutant) -> MutantResult:
     """Return what the checks make of one mutant of a variant's source."""
     failed = first_failure(mutant.source)
     if failed:
-        return Fate(variant, mutant, failed.found_by, failed.reason)
-    return Fate(variant, mutant, equivalent=_why_equivalent(original, mutant))
+        return MutantResult(variant, mutant, failed.found_by, failed.reason)
+    return MutantResult(variant, mutant, equivalent=_why_equivalent(original, mutant))
 
 
 def first_failure(source: Source) -> CheckRow | None:

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from kgen.cachedir import temporary_dir
 from kgen.errors import KgenError
-from kgen.hindered import telling_hindrances
+from kgen.machine_trouble import telling_trouble
 from kgen.processes import end, python, running
 
 Task = Callable[[], Any]
@@ -71,7 +71,7 @@ def main() -> None:
         os.dup2(2, 1)
         task: Task = pickle.load(sys.stdin.buffer)
         try:
-            with telling_hindrances():
+            with telling_trouble():
                 outcome = task()
         except KgenError as error:
             outcome = error

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kgen.errors import CompileFailed, Hindered, MissingTool
+from kgen.errors import CompileFailed, MachineTrouble, MissingTool
 from kgen.overlay import OURS, Overlay
 from kgen.sources.render import template_hash
 from kgen.sources.source import Source
 from kgen.store.measurement import Measurement, Provenance
 from kgen.sweep.jobs import Job
-from kgen.sweep.run import How, run_job, screen_job
+from kgen.sweep.measure import How, run_job, screen_job
 from kgen.timing.provenance import this_run
 from kgen.toolchain import Binary, CompileOptions, compile_many, find_nvcc
 from kgen.toolchain.source import PlainSource
@@ -22,7 +22,7 @@ Describe = Callable[[str, str], Provenance]
 
 
 @dataclass(frozen=True)
-class Facts:
+class WorkerFacts:
     """A worker's kgen and nvcc ('' without one), and its device, or the reason why it has none."""
 
     kgen: str
@@ -32,13 +32,13 @@ class Facts:
     reason: str = ""
 
 
-def own_facts(overlay: Overlay = OURS) -> Facts:
+def own_facts(overlay: Overlay = OURS) -> WorkerFacts:
     """Return what must be the same on all workers."""
-    return Facts(__version__, template_hash(overlay))
+    return WorkerFacts(__version__, template_hash(overlay))
 
 
 @dataclass(frozen=True)
-class AskFacts:
+class AskWorker:
     """Finds out what a worker is; its device only if it `measures`."""
 
     on: str
@@ -47,7 +47,7 @@ class AskFacts:
     describe: Describe = this_run
     overlay: Overlay = OURS
 
-    def __call__(self) -> Facts:
+    def __call__(self) -> WorkerFacts:
         """Return the facts."""
         facts = replace(own_facts(self.overlay), nvcc=_nvcc())
         if not self.measures:
@@ -73,7 +73,7 @@ class Compile:
     arch: str
     options: CompileOptions
 
-    def __call__(self) -> list[Binary | CompileFailed | Hindered]:
+    def __call__(self) -> list[Binary | CompileFailed | MachineTrouble]:
         """Return the binaries in the order of the sources."""
         return compile_many(self.sources, self.arch, self.options)
 

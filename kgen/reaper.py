@@ -1,6 +1,6 @@
 """Ends all that a process has started, as soon as that process is gone, however it ended.
 
-`python keeper.py MARK` reads its standard input, whose other end that process has and nobody else;
+`python reaper.py MARK` reads its standard input, whose other end that process has and nobody else;
 then it kills every process with the variable MARK in its environment. Whatever such a process
 starts inherits the mark, and keeps it whoever becomes its parent. (Linux's /proc shows it.)
 """

@@ -15,6 +15,7 @@ from kgen.studies import counts, facts, registers, run
 from kgen.studies.facts import Facts, Profiled
 from kgen.studies.grids import grids
 from kgen.studies.markdown import markdown
+from kgen.studies.reproduce import needed, reproduce
 from kgen.studies.result import (
     PartResult,
     StatementResult,
@@ -22,7 +23,6 @@ from kgen.studies.result import (
     read_result,
     write_result,
 )
-from kgen.studies.run import needed, reproduce
 from kgen.studies.tables import Study
 from kgen.studies.verdicts import NotMeasured, Verdict
 from tests.studies.fake import Machine

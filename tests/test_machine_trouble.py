@@ -8,8 +8,8 @@ from signal import SIGKILL, SIGSEGV
 import pytest
 
 from kgen.cpu.compiler import Cxx, call_cxx
-from kgen.errors import CompileFailed, Hindered
-from kgen.hindered import require_unhindered
+from kgen.errors import CompileFailed, MachineTrouble
+from kgen.machine_trouble import require_no_trouble
 from kgen.toolchain.nvcc import run_nvcc
 
 
@@ -26,14 +26,14 @@ from kgen.toolchain.nvcc import run_nvcc
 )
 def test_the_machines_fault_is_told_in_its_words(messages: str) -> None:
     line = messages.splitlines()[-1]
-    with pytest.raises(Hindered) as raised:
-        require_unhindered("nvcc", 1, messages)
+    with pytest.raises(MachineTrouble) as raised:
+        require_no_trouble("nvcc", 1, messages)
     assert str(raised.value).startswith(f"nvcc could not finish ({line}): free memory")
 
 
 def test_a_killed_compiler_rejects_nothing() -> None:
-    with pytest.raises(Hindered, match=r"g\+\+ could not finish \(SIGKILL\)"):
-        require_unhindered("g++", -SIGKILL, "")
+    with pytest.raises(MachineTrouble, match=r"g\+\+ could not finish \(SIGKILL\)"):
+        require_no_trouble("g++", -SIGKILL, "")
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def test_a_killed_compiler_rejects_nothing() -> None:
     ],
 )
 def test_a_sources_fault_is_its_own(code: int, messages: str) -> None:
-    require_unhindered("nvcc", code, messages)
+    require_no_trouble("nvcc", code, messages)
 
 
 @pytest.mark.parametrize(
     ("script", "error", "words"),
     [
-        ("echo No space left on device; exit 1", Hindered, "nvcc could not finish"),
-        ("kill -9 $$", Hindered, r"nvcc could not finish \(SIGKILL\)"),
-        ("printf '\\177ELF' > \"$1\"", Hindered, "nvcc wrote a part of k.cu's cubin"),
+        ("echo No space left on device; exit 1", MachineTrouble, "nvcc could not finish"),
+        ("kill -9 $$", MachineTrouble, r"nvcc could not finish \(SIGKILL\)"),
+        ("printf '\\177ELF' > \"$1\"", MachineTrouble, "nvcc wrote a part of k.cu's cubin"),
         ("echo no; exit 1", CompileFailed, "nvcc rejected k.cu"),
     ],
 )
@@ -65,6 +65,6 @@ def test_nvcc_is_asked(script: str, error: type[Exception], words: str, tmp_path
 
 def test_a_cxx_compiler_is_asked(tmp_path: Path) -> None:
     shell = Cxx(("/bin/sh",))
-    with pytest.raises(Hindered, match="sh could not finish"):
+    with pytest.raises(MachineTrouble, match="sh could not finish"):
         call_cxx(shell, ["-c", "echo No space left on device >&2; exit 1"], tmp_path)
     assert call_cxx(shell, ["-c", "echo no >&2; exit 1"], tmp_path) == "no\n"

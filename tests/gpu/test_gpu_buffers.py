@@ -15,10 +15,10 @@ from kgen.launch import Launch, LaunchPlan
 from kgen.store.measurement import Kind, Outcome, Provenance
 from kgen.timing.bench import measure
 from kgen.timing.candidates import Candidate, compiled, copies, of_targets
+from kgen.timing.gpu_buffers import GpuBuffers
+from kgen.timing.measurer import Measurer, Prepare, Sense, Take
 from kgen.timing.protocol import L2, REPORT, ROTATED
 from kgen.timing.rounds import run_rounds
-from kgen.timing.stage import Stage
-from kgen.timing.station import Prepare, Sense, Station, Take
 from kgen.timing.statistics import paired_ratio, ties
 from kgen.toolchain.source import PlainSource
 from tests.gpu.kernels import ARGS, ILLEGAL, softmax_plan, softmax_source
@@ -54,7 +54,7 @@ def test_samples_are_plausible_and_outputs_right(device, name, protocol):
     rows, cols = 1024, 4096
     x = make("uniform", rows, cols)
     (one,) = variants(device, rows, cols, name)
-    timed = Stage(x, protocol).load(one)
+    timed = GpuBuffers(x, protocol).load(one)
     samples = [timed.sample() for _ in range(3)]
     for us, host_us in samples:
         assert 0 < 8 * rows * cols / us < 2e7  # bytes a microsecond, below 20 TB/s
@@ -74,7 +74,7 @@ def test_a_graph_is_of_so_many_calls(device):
         source=PlainSource("counting", text, ("counting",)),
         plan=LaunchPlan(4, 50, (launch,)),
     )
-    stage = Stage(np.zeros((4, 50), np.float32), WARM)
+    stage = GpuBuffers(np.zeros((4, 50), np.float32), WARM)
     timed = stage.load(*ready(device, counting))
     (_, y), *others = stage.rotation.pairs
     with stage.active("counting"):
@@ -90,7 +90,7 @@ def test_cold_calls_are_slower_than_warm_ones(device):
     rows = device.l2_bytes // 4 // (2 * 4 * cols)
     x = make("uniform", rows, cols)
     (one,) = variants(device, rows, cols, "v7")
-    cold, warm = Stage(x, ROTATED), Stage(x, WARM)
+    cold, warm = GpuBuffers(x, ROTATED), GpuBuffers(x, WARM)
     assert cold.rotation.nbytes >= 4 * device.l2_bytes and cold.remark == ""
     assert warm.rotation.nbytes == 2 * x.nbytes
     times = [
@@ -100,13 +100,13 @@ def test_cold_calls_are_slower_than_warm_ones(device):
 
 
 def test_a_matrix_that_stays_in_the_l2_is_remarked(device):
-    assert "not cold" in Stage(make("uniform", 1, 32), ROTATED).remark
+    assert "not cold" in GpuBuffers(make("uniform", 1, 32), ROTATED).remark
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (30, 1027), (1024, 1024)])
 def test_copies_are_exact(device, shape):
     x = make("with_minus_inf", *shape)
-    stage = Stage(x, ROTATED)
+    stage = GpuBuffers(x, ROTATED)
     for one in ready(device, *copies(*shape)):
         np.testing.assert_array_equal(stage.run(one, x), x)
         timed = stage.load(one)
@@ -120,7 +120,7 @@ def test_the_same_machine_code_ties_with_itself(device, tmp_path):
     path = tmp_path / "copy_of_v7.cu"
     path.write_text(kgen.render("v7").text + "// the same\n")
     ours = variants(device, 1024, 4096, "v7", path.as_posix())
-    station = Station(1024, 4096, ROTATED)
+    station = Measurer(1024, 4096, ROTATED)
     assert [station(Prepare(one)).reason for one in ours] == ["", ""]
     by_name = {one.name: one for one in ours}
     seeds = range(10)
@@ -139,7 +139,7 @@ def test_the_same_machine_code_ties_with_itself(device, tmp_path):
 
 def test_sensors_are_those_of_the_gpu(device):
     pytest.importorskip("pynvml")
-    sensed = Station(4, 50, ROTATED)(Sense())
+    sensed = Measurer(4, 50, ROTATED)(Sense())
     assert sensed.sm_mhz is None or 100 < sensed.sm_mhz < 5000
     assert sensed.celsius is None or 0 < sensed.celsius < 120
 

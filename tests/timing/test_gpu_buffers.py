@@ -19,8 +19,8 @@ from kgen.store.measurement import Kind
 from kgen.timing import protocol as protocol_module
 from kgen.timing import stage as stage_module
 from kgen.timing.candidates import Candidate, copies
+from kgen.timing.gpu_buffers import GpuBuffers
 from kgen.timing.protocol import L2, REPORT, ROTATED
-from kgen.timing.stage import Stage
 from kgen.toolchain import Binary, KernelResources
 from kgen.toolchain.source import PlainSource
 from tests.gpu.fake_cuda import FakeBindings, FakeCuda
@@ -78,7 +78,7 @@ def a_peer(bind: Callable[..., Callable[[], object]]) -> Candidate:
 
 
 def test_cold_buffers_exceed_the_l2_and_warm_ones_are_one_pair(fake: OnFake) -> None:
-    cold, warm = Stage(X, ROTATED), Stage(X, WARM)
+    cold, warm = GpuBuffers(X, ROTATED), GpuBuffers(X, WARM)
     assert len(cold.rotation.pairs) == PAIRS and len(warm.rotation.pairs) == 1
     assert cold.rotation.nbytes >= 4 * L2_BYTES
     assert cold.remark == warm.remark == ""
@@ -88,18 +88,18 @@ def test_buffers_that_stay_in_the_l2_are_remarked(
     fake: OnFake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protocol_module, "MAX_PAIRS", 5)
-    timed = Stage(X, ROTATED).load(fake.kernel("double"))
+    timed = GpuBuffers(X, ROTATED).load(fake.kernel("double"))
     assert timed.remark == "not cold: 0 KiB of buffers stay in the L2"
-    assert Stage(X, WARM).remark == ""
+    assert GpuBuffers(X, WARM).remark == ""
 
 
 def test_a_shape_that_the_memory_cannot_hold_is_refused(fake: OnFake) -> None:
     with pytest.raises(UsageError, match="memory for 4 of them"):
-        Stage(np.zeros((100, 50), np.float32), ROTATED)
+        GpuBuffers(np.zeros((100, 50), np.float32), ROTATED)
 
 
 def test_samples_are_of_whole_turns_through_the_pairs(fake: OnFake) -> None:
-    stage = Stage(X, ROTATED)
+    stage = GpuBuffers(X, ROTATED)
     timed = stage.load(fake.kernel("double"))
     # The probe of a turn takes 500 us, 50 a call: two turns are nearest to a millisecond.
     assert timed.calls == 2 * PAIRS and fake.bindings.alive == 1
@@ -114,7 +114,7 @@ def test_samples_are_of_whole_turns_through_the_pairs(fake: OnFake) -> None:
 def test_consecutive_calls_use_consecutive_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[tuple[int, int]] = []
     fake = OnFake(monkeypatch, noting=lambda cuda, x, y, rows, cols: used.append((x, y)))
-    stage = Stage(X, ROTATED)
+    stage = GpuBuffers(X, ROTATED)
     timed = stage.load(fake.kernel("noting"))
     used.clear()
     timed.sample()
@@ -123,7 +123,7 @@ def test_consecutive_calls_use_consecutive_buffers(monkeypatch: pytest.MonkeyPat
 
 
 def test_calls_one_by_one_after_warming_up(fake: OnFake) -> None:
-    timed = Stage(X, replace(REPORT, calls=3, warmup=5)).load(fake.kernel("double"))
+    timed = GpuBuffers(X, replace(REPORT, calls=3, warmup=5)).load(fake.kernel("double"))
     assert timed.calls == 3 and fake.bindings.alive == 0
     fake.cuda.log.clear()
     timed.sample()
@@ -140,7 +140,7 @@ def test_outputs_are_of_the_first_and_last_pair(monkeypatch: pytest.MonkeyPatch)
             cuda.floats(y, 1)[:] = 77
 
     fake = OnFake(monkeypatch, odd=odd)
-    stage = Stage(X, ROTATED)
+    stage = GpuBuffers(X, ROTATED)
     last.append(stage.rotation.pairs[-1][1].address)
     first_output, last_output = stage.load(fake.kernel("odd")).outputs()
     np.testing.assert_array_equal(first_output, 2 * X)
@@ -156,7 +156,7 @@ def test_what_is_not_written_is_nan_in_the_timed_buffers(monkeypatch: pytest.Mon
             double(cuda, x, y, rows, cols)
 
     fake = OnFake(monkeypatch, lazy=lazy)
-    for y in Stage(X, ROTATED).load(fake.kernel("lazy")).outputs():
+    for y in GpuBuffers(X, ROTATED).load(fake.kernel("lazy")).outputs():
         assert np.isnan(y).all()
 
 
@@ -168,7 +168,7 @@ def test_every_timed_call_clears_the_workspace(monkeypatch: pytest.MonkeyPatch) 
         cuda.floats(workspace, 2)[:] = 7
 
     fake = OnFake(monkeypatch, count=count)
-    timed = Stage(X, ROTATED).load(fake.kernel("count", ("workspace", "y"), workspace_bytes=8))
+    timed = GpuBuffers(X, ROTATED).load(fake.kernel("count", ("workspace", "y"), workspace_bytes=8))
     timed.sample()
     assert len(seen) > 4 * PAIRS and seen == [[0, 0]] * len(seen)
 
@@ -178,7 +178,7 @@ def test_a_run_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
         cuda.floats(y + 4 * rows * cols, 1)[:] = 1
 
     fake = OnFake(monkeypatch, outside=outside)
-    stage = Stage(X, WARM)
+    stage = GpuBuffers(X, WARM)
     np.testing.assert_array_equal(stage.run(fake.kernel("double"), X), 2 * X)
     with pytest.raises(KernelFault, match="byte 1 behind the end of y"):
         stage.run(fake.kernel("outside"), X)
@@ -186,7 +186,7 @@ def test_a_run_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_drivers_copy(fake: OnFake) -> None:
     driver, *_ = copies(3, 5)
-    stage = Stage(X, ROTATED)
+    stage = GpuBuffers(X, ROTATED)
     np.testing.assert_array_equal(stage.run(driver, X + 1), X + 1)
     timed = stage.load(driver)
     assert timed.sample().us > 0
@@ -208,7 +208,7 @@ def test_peers_get_matrices_and_the_stream(fake: OnFake) -> None:
 
         return issue
 
-    stage = Stage(X, ROTATED)
+    stage = GpuBuffers(X, ROTATED)
     np.testing.assert_array_equal(stage.run(a_peer(bind), X + 1), 2 * X + 2)
     timed = stage.load(a_peer(bind))
     assert timed.sample().us > 0 and timed.package == "a 1.0"
@@ -222,7 +222,7 @@ def test_what_a_peer_returns_is_its_result(fake: OnFake) -> None:
         own.fill(X + 5)
         return lambda: own
 
-    stage = Stage(X, WARM)
+    stage = GpuBuffers(X, WARM)
     np.testing.assert_array_equal(stage.run(a_peer(bind), X), X + 5)
     np.testing.assert_array_equal(stage.load(a_peer(bind)).outputs()[0], X + 5)
 
@@ -232,7 +232,7 @@ def test_a_peer_that_writes_outside_is_told(fake: OnFake) -> None:
         return lambda: fake.cuda.floats(y.address - 4, 1).fill(1) or y
 
     with pytest.raises(CheckFailed, match="a_peer wrote to byte 1 before the start of y"):
-        Stage(X, WARM).run(a_peer(bind), X)
+        GpuBuffers(X, WARM).run(a_peer(bind), X)
 
 
 def test_a_fault_in_the_middle_is_told_and_ends_the_context(
@@ -245,7 +245,7 @@ def test_a_fault_in_the_middle_is_told_and_ends_the_context(
         cuda.broken = len(calls) > 110
 
     fake = OnFake(monkeypatch, breaks_later=breaks_later)
-    timed = Stage(X, ROTATED).load(fake.kernel("breaks_later"))
+    timed = GpuBuffers(X, ROTATED).load(fake.kernel("breaks_later"))
     timed.sample()
     timed.sample()
     with pytest.raises(KernelFault, match=r"its timed launches failed on the GPU.*context is lost"):
@@ -254,6 +254,6 @@ def test_a_fault_in_the_middle_is_told_and_ends_the_context(
 
 
 def test_a_candidate_gives_back_its_graph(fake: OnFake) -> None:
-    timed = Stage(X, ROTATED).load(fake.kernel("double"))
+    timed = GpuBuffers(X, ROTATED).load(fake.kernel("double"))
     timed.free()
     assert fake.bindings.alive == 0

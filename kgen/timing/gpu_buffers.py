@@ -24,7 +24,7 @@ Bind = Callable[[DeviceMatrix, DeviceMatrix], Issue]
 class Timed:
     """A candidate bound to the benchmark's buffers."""
 
-    def __init__(self, stage: Stage, candidate: Candidate) -> None:
+    def __init__(self, stage: GpuBuffers, candidate: Candidate) -> None:
         self.stage = stage
         bind = stage.binder(candidate)
         self.package = candidate.peer.package() if candidate.peer else ""
@@ -61,7 +61,7 @@ class Timed:
             return [fetch(self.stage.gpu.driver, result) for result in results]
 
 
-class Stage:
+class GpuBuffers:
     """The GPU with the buffers of one shape; made in the process that uses it."""
 
     def __init__(self, x: Matrix, protocol: Protocol) -> None:

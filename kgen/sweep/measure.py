@@ -18,9 +18,9 @@ from kgen.sweep.rows import contenders, cost_us
 from kgen.sweep.shape import ShapeSearch, Watcher
 from kgen.timing.bench import Bench, Record
 from kgen.timing.candidates import Candidate, compiled, copies
+from kgen.timing.measurer import MakeDevice, open_gpu_buffers
 from kgen.timing.on_cpu import measure_on_cpu
 from kgen.timing.protocol import Protocol
-from kgen.timing.station import MakeDevice, open_stage
 from kgen.toolchain import Binary
 
 
@@ -36,7 +36,7 @@ class How:
     keep_all: bool = False
     prepare_s: float = 120.0
     trials: int = 100
-    open_device: MakeDevice = open_stage
+    open_device: MakeDevice = open_gpu_buffers
 
     @property
     def arch(self) -> str:

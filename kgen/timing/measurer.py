@@ -72,7 +72,7 @@ class TimedCandidate(Interface):
 
 
 class Device(Interface):
-    """Where candidates run: `kgen.timing.stage.Stage`, or what stands for it in a test."""
+    """Where candidates run: `kgen.timing.gpu_buffers.GpuBuffers`, or a test's own."""
 
     def run(self, candidate: Candidate, x: Matrix) -> Matrix: ...
     def load(self, candidate: Candidate) -> TimedCandidate: ...
@@ -81,14 +81,14 @@ class Device(Interface):
 MakeDevice = Callable[[Matrix, Protocol], Device]
 
 
-def open_stage(x: Matrix, protocol: Protocol) -> Device:
+def open_gpu_buffers(x: Matrix, protocol: Protocol) -> Device:
     """Return the GPU of this process with buffers for `x`. Raises MissingTool without one."""
-    from kgen.timing.stage import Stage
+    from kgen.timing.gpu_buffers import GpuBuffers
 
-    return Stage(x, protocol)
+    return GpuBuffers(x, protocol)
 
 
-class Station:
+class Measurer:
     """Answers commands about candidates on rows x cols matrices; picklable until its first.
 
     A candidate is verified on rows of every kind of input in guarded buffers, and on the
@@ -97,7 +97,7 @@ class Station:
     """
 
     def __init__(
-        self, rows: int, cols: int, protocol: Protocol, open_device: MakeDevice = open_stage
+        self, rows: int, cols: int, protocol: Protocol, open_device: MakeDevice = open_gpu_buffers
     ) -> None:
         self.rows, self.cols, self.protocol = rows, cols, protocol
         self.open_device = open_device

@@ -16,8 +16,8 @@ from kgen.store.measurement import Provenance
 from kgen.sweep.cluster.connect import GPU, connected
 from kgen.sweep.cluster.local import local_cluster
 from kgen.sweep.cluster.process import Task, TaskLost, run_task, stop_tasks
-from kgen.sweep.cluster.tasks import AskFacts, Describe, Facts, own_facts
-from kgen.sweep.run import How
+from kgen.sweep.cluster.tasks import AskWorker, Describe, WorkerFacts, own_facts
+from kgen.sweep.measure import How
 from kgen.timing.provenance import this_run
 
 ASK_S, REFRESH_S = 60.0, 1.0
@@ -29,13 +29,13 @@ Machine = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Member:
+class PoolWorker:
     """A worker. One that can only compile has no provenance among its facts."""
 
     address: str
     name: str
     threads: int
-    facts: Facts
+    facts: WorkerFacts
 
     @property
     def machine(self) -> Machine | None:
@@ -56,7 +56,7 @@ def result_of(future: Any, timeout_s: float) -> Any:
     return outcome
 
 
-class Crew:
+class WorkerPool:
     """The workers of a cluster, by address, and how to measure on each kind of machine they have.
 
     `heard` gets every future that is over.
@@ -64,7 +64,7 @@ class Crew:
 
     def __init__(self, client: Any, how: How, describe: Describe = this_run) -> None:
         self.client, self.how, self.describe = client, how, describe
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, PoolWorker] = {}
         self.hows: dict[Machine, How] = {}
         self.heard: queue.Queue[Any] = queue.Queue()
         self.identity = uuid.uuid4().hex
@@ -136,7 +136,7 @@ class Crew:
         for address, info in self.client.scheduler_info(n_workers=-1)["workers"].items():
             if address not in self.members and address not in self._asked:
                 measures = self.how.on == "cpu" or info["resources"].get(GPU, 0) >= 1
-                ask = AskFacts(self.how.on, self.how.provenance.commit, measures, self.describe)
+                ask = AskWorker(self.how.on, self.how.provenance.commit, measures, self.describe)
                 future = self.submit(address, ask, measures=False)
                 self._asked[address] = _Asked(address, info, measures, future)
 
@@ -150,14 +150,14 @@ class Crew:
                 try:
                     self._join(asked.answer())
                 except KgenError:
-                    self.members[address] = Member(address, asked.name, 0, Facts("", ""))
+                    self.members[address] = PoolWorker(address, asked.name, 0, WorkerFacts("", ""))
 
-    def _join(self, member: Member) -> None:
+    def _join(self, member: PoolWorker) -> None:
         self.members[member.address] = member
         if (machine := member.machine) and machine not in self.hows:
             self.hows[machine] = replace(self.how, provenance=self.here(member))
 
-    def here(self, member: Member) -> Provenance:
+    def here(self, member: PoolWorker) -> Provenance:
         """Return the provenance of what a member measures: its own, of this sweep's run."""
         own = member.facts.provenance
         assert own
@@ -178,10 +178,10 @@ class _Asked:
     def name(self) -> str:
         return str(self.info["name"])
 
-    def answer(self) -> Member:
+    def answer(self) -> PoolWorker:
         """Wait for the answer. Raises KgenError when the worker cannot be used."""
         try:
-            facts: Facts = result_of(self.future, ASK_S)
+            facts: WorkerFacts = result_of(self.future, ASK_S)
         except TaskLost as lost:
             raise UsageError(_cannot(self.name, str(lost))) from None
         except KgenError:
@@ -198,7 +198,7 @@ class _Asked:
             )
         if self.measures and not facts.provenance:
             raise MissingTool(f"{self.name}: {facts.reason}")
-        return Member(self.address, self.name, self.info["nthreads"], facts)
+        return PoolWorker(self.address, self.name, self.info["nthreads"], facts)
 
 
 def _cannot(name: str, problem: str) -> str:
@@ -222,11 +222,11 @@ def open_crew(
     scheduler: str | None = None,
     local_workers: int | None = None,
     describe: Describe = this_run,
-) -> Iterator[Crew]:
+) -> Iterator[WorkerPool]:
     """Give the workers of the scheduler at an address, or else of so many on this machine.
 
     Of the provenance in `how` only the commit counts; `describe` tells each worker's own.
-    Raises what `connected`, `local_cluster` and `Crew.gather` do.
+    Raises what `connected`, `local_cluster` and `WorkerPool.gather` do.
     """
     if scheduler:
         with connected(scheduler) as client:
@@ -236,7 +236,7 @@ def open_crew(
             yield _gathered(client, how, describe)
 
 
-def _gathered(client: Any, how: How, describe: Describe) -> Crew:
-    crew = Crew(client, how, describe)
-    crew.gather()
-    return crew
+def _gathered(client: Any, how: How, describe: Describe) -> WorkerPool:
+    pool = WorkerPool(client, how, describe)
+    pool.gather()
+    return pool

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from kgen.errors import CompileFailed, Hindered
+from kgen.errors import CompileFailed, MachineTrouble
 from kgen.specs.formula import ceil_div
 from kgen.store.measurement import Measurement, Outcome
-from kgen.sweep.cluster.crew import Crew, Machine
-from kgen.sweep.cluster.desk import Desk, Errand
+from kgen.sweep.cluster.dispatch import Dispatcher, QueuedTask
 from kgen.sweep.cluster.tasks import Compile, Measure, Measured
+from kgen.sweep.cluster.workers import Machine, WorkerPool
 from kgen.sweep.halving import Search
 from kgen.sweep.jobs import Job
-from kgen.sweep.run import How, prune_job
+from kgen.sweep.measure import How, prune_job
 from kgen.sweep.shape import CHUNK, Watcher
 from kgen.timing.bench import Record
 from kgen.timing.candidates import Candidate
@@ -37,25 +37,25 @@ Item = TypeVar("Item")
 
 
 def run_distributed(
-    crew: Crew, jobs: Sequence[Sequence[Job]], record: Record, watcher: Watcher
+    pool: WorkerPool, jobs: Sequence[Sequence[Job]], record: Record, watcher: Watcher
 ) -> None:
     """Compile, prune, verify and measure all candidates, recording a row of each.
 
-    `jobs` has those of each machine of `crew.hows`, in their order. Tasks whose worker is lost run
-    again; those that are lost too often get rows that say so. Raises what `Desk.work` does, and
-    KeyboardInterrupt, after recording what was measured.
+    `jobs` has those of each machine of `pool.hows`, in their order. Tasks whose worker is lost run
+    again; those that are lost too often get rows that say so. Raises what `Dispatcher.work` does,
+    and KeyboardInterrupt, after recording what was measured.
     """
-    desk = Desk(crew)
+    dispatcher = Dispatcher(pool)
     sweeps = [
-        _Sweep(machine, how, theirs, desk, record, watcher)
-        for (machine, how), theirs in zip(crew.hows.items(), jobs, strict=True)
+        _Sweep(machine, how, theirs, dispatcher, record, watcher)
+        for (machine, how), theirs in zip(pool.hows.items(), jobs, strict=True)
     ]
     try:
         for sweep in sweeps:
             sweep.begin()
-        desk.work()
+        dispatcher.work()
     finally:
-        desk.stop()
+        dispatcher.stop()
         for sweep in sweeps:
             sweep.leave()
 
@@ -68,20 +68,20 @@ class _Sweep:
         machine: Machine,
         how: How,
         jobs: Sequence[Job],
-        desk: Desk,
+        dispatcher: Dispatcher,
         record: Record,
         watcher: Watcher,
     ) -> None:
-        self.machine, self.how, self.desk = machine, how, desk
+        self.machine, self.how, self.dispatcher = machine, how, dispatcher
         self.record, self.watcher = record, watcher
-        self.binaries: dict[str, Binary | CompileFailed | Hindered] = {}
+        self.binaries: dict[str, Binary | CompileFailed | MachineTrouble] = {}
         self.waiting = [job for job in jobs if job.candidates]
         self.shapes: list[_Shape] = []
         self.nvcc = "" if how.search is Search.MODEL else self._choose_nvcc()
 
     def _choose_nvcc(self) -> str:
         """Return the nvcc of who measures, or else anybody's; '' where nobody has one."""
-        members = list(self.desk.crew.members.values())
+        members = list(self.dispatcher.pool.members.values())
         members.sort(key=lambda member: member.machine != self.machine)
         return next((member.facts.nvcc for member in members if member.facts.nvcc), "")
 
@@ -93,27 +93,29 @@ class _Sweep:
             for one in job.candidates
             if self.nvcc and one.source and one.is_kernel
         }
-        compilers = sum(one.facts.nvcc == self.nvcc for one in self.desk.crew.members.values())
+        compilers = sum(
+            one.facts.nvcc == self.nvcc for one in self.dispatcher.pool.members.values()
+        )
         for texts in chunks(list(sources), LEAST_COMPILED, MOST_COMPILED, compilers):
             chosen = tuple(sources[text] for text in texts)
-            errand = Errand(
+            queued = QueuedTask(
                 Compile(chosen, self.how.arch, self.how.protocol.options),
                 what=f"compile with nvcc {self.nvcc}",
                 suits=lambda member: member.facts.nvcc == self.nvcc,
                 then=functools.partial(self._compiled, texts),
                 give_up=functools.partial(self._not_compiled, texts),
             )
-            self.desk.waiting.append(errand)
+            self.dispatcher.waiting.append(queued)
         self._measure_compiled()
 
     def _compiled(
-        self, texts: Sequence[str], results: Sequence[Binary | CompileFailed | Hindered]
+        self, texts: Sequence[str], results: Sequence[Binary | CompileFailed | MachineTrouble]
     ) -> None:
         self.binaries |= zip(texts, results, strict=True)
         self._measure_compiled()
 
     def _not_compiled(self, texts: Sequence[str], reason: str) -> None:
-        self._compiled(texts, [Hindered(reason)] * len(texts))
+        self._compiled(texts, [MachineTrouble(reason)] * len(texts))
 
     def _measure_compiled(self) -> None:
         """Begin with the jobs that have all of their binaries."""
@@ -134,7 +136,9 @@ class _Sweep:
 
     def count_measurers(self) -> int:
         """Return how many workers measure these jobs."""
-        return sum(member.machine == self.machine for member in self.desk.crew.members.values())
+        return sum(
+            member.machine == self.machine for member in self.dispatcher.pool.members.values()
+        )
 
     def finish(self, row: Measurement) -> None:
         """Record a final row."""
@@ -174,14 +178,14 @@ class _Shape:
         self.under_way += 1
         known = self.job.done if self.how.search is Search.MODEL else []
         job = Job(self.job.rows, self.job.cols, list(candidates), known)
-        errand = Errand(
+        queued = QueuedTask(
             Measure(job, self.how, screens),
             what=f"measure on {' with '.join(self.sweep.machine)}",
             suits=lambda member: member.machine == self.sweep.machine,
             then=self._hear,
             give_up=functools.partial(self._give_up, candidates),
         )
-        self.sweep.desk.waiting.append(errand)
+        self.sweep.dispatcher.waiting.append(queued)
 
     def _hear(self, measured: Measured) -> None:
         for row in measured.rows:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGXCPU, SIGXFSZ, Signals
 
-from kgen.errors import Hindered
+from kgen.errors import MachineTrouble
 
 # What others send; by other signals a program ends itself.
 _SENT = (SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGXCPU, SIGXFSZ)
@@ -36,8 +36,8 @@ _ADVICE = {
 }
 
 
-def require_unhindered(program: str, exit_code: int, messages: str) -> None:
-    """Raise Hindered when a program that failed lacked memory or space, or was killed."""
+def require_no_trouble(program: str, exit_code: int, messages: str) -> None:
+    """Raise MachineTrouble when a program that failed lacked memory or space, or was killed."""
     if -exit_code in _SENT:
         raise killed(program, -exit_code)
     for line in messages.splitlines():
@@ -45,7 +45,7 @@ def require_unhindered(program: str, exit_code: int, messages: str) -> None:
             raise _unfinished(program, line.strip())
 
 
-def killed(program: str, signal: int) -> Hindered:
+def killed(program: str, signal: int) -> MachineTrouble:
     """Return what to raise for a program that somebody sent a signal: the system, for memory."""
     return _unfinished(program, Signals(signal).name)
 
@@ -55,14 +55,14 @@ def is_sent(exit_code: int) -> bool:
     return -exit_code in _SENT
 
 
-def _unfinished(program: str, why: str) -> Hindered:
-    return Hindered(
+def _unfinished(program: str, why: str) -> MachineTrouble:
+    return MachineTrouble(
         f"{program} could not finish ({why}): free memory, and space in TMPDIR and "
         "KGEN_CACHE_DIR, then try again"
     )
 
 
-def hindrance(error: BaseException) -> str:
+def trouble_of(error: BaseException) -> str:
     """Return what an error says that this machine lacks, and what to do; empty for other errors."""
     if isinstance(error, MemoryError):
         return f"{str(error).rstrip('.') or 'out of memory'}: {_MEMORY}"
@@ -75,11 +75,11 @@ def hindrance(error: BaseException) -> str:
 
 
 @contextmanager
-def telling_hindrances(what: str = "") -> Iterator[None]:
-    """Turn errors of Python's for what this machine lacks into Hindered, `what` in front."""
+def telling_trouble(what: str = "") -> Iterator[None]:
+    """Turn errors of Python's for what this machine lacks into MachineTrouble, `what` in front."""
     try:
         yield
     except (MemoryError, OSError, RuntimeError) as error:
-        if not (lack := hindrance(error)):
+        if not (lack := trouble_of(error)):
             raise
-        raise Hindered(f"{what}: {lack}" if what else lack) from None
+        raise MachineTrouble(f"{what}: {lack}" if what else lack) from None
