@@ -5,20 +5,17 @@ from __future__ import annotations
 import io
 import os
 import re
-import signal
 import sys
+from signal import SIGINT
 from typing import NoReturn
 
-# As shells count an end by a signal, Ctrl-C's among them.
-ENDED_BY = 128
-INTERRUPTED = ENDED_BY + signal.SIGINT
+from kgen.cli.signals import ENDED_BY, ending_by_signals
+
+INTERRUPTED = ENDED_BY + SIGINT
 
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one sentence and an exit code."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # who calls with nohup ignores one
-            signal.signal(number, _end_by)
     try:
         _main()
     except KeyboardInterrupt:  # outside of the commands, where Typer does the same
@@ -34,7 +31,8 @@ def _main() -> None:
 
     try:
         try:
-            app(prog_name="kgen")  # however it was called, for completion too
+            with ending_by_signals():
+                app(prog_name="kgen")  # however it was called, for completion too
         finally:
             sys.stdout.flush()  # while a failure to write can still be told
     except KgenError as error:
@@ -69,12 +67,6 @@ def _forget_silly_widths() -> None:
     for name in ("COLUMNS", "LINES", "TERMINAL_WIDTH"):
         if not re.fullmatch("0*[1-9][0-9]{1,3}", os.environ.get(name, "80")):
             del os.environ[name]
-
-
-def _end_by(number: int, frame: object) -> NoReturn:
-    """End as by an exception, which cleans up; the same signal again ends at once."""
-    signal.signal(number, signal.SIG_DFL)
-    sys.exit(ENDED_BY + number)
 
 
 def _fail(error: Exception | str, exit_code: int) -> NoReturn:

@@ -10,6 +10,7 @@ import typer
 
 from kgen.cli import (
     bench,
+    build,
     completion,
     explore,
     make,
@@ -41,7 +42,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": explore.show,
     "explain": explore.explain_variant,
     "diff": explore.diff,
-    "build": make.build,
+    "build": build.build,
     "sass": make.sass,
     "export": make.export,
     "run": prove.run,

@@ -22,7 +22,8 @@ from kgen.errors import CheckFailed, MissingTool, UsageError
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement, Provenance
     from kgen.sweep.jobs import Job
-    from kgen.sweep.plan import Plan, Point
+    from kgen.sweep.plan import Plan
+    from kgen.sweep.point import Point
     from kgen.sweep.run import How
     from kgen.sweep.space import Space
     from kgen.timing.bench import Record

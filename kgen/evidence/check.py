@@ -16,7 +16,6 @@ from kgen.evidence.failures import (
     RACE,
     RESULT,
     Failure,
-    Shape,
     causes,
     observed_failures,
 )
@@ -26,6 +25,7 @@ from kgen.evidence.memory import require_memory
 from kgen.evidence.reference import judge
 from kgen.execute import Target, name_of, run, run_last_rows, source_for
 from kgen.launch import serial_additions
+from kgen.shape import Shape
 from kgen.sources.source import Source
 from kgen.specs.rules import problems_for
 from kgen.specs.spec import Spec

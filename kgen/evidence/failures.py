@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from kgen.cpu.observation import OUT_OF_BOUNDS, MemoryFault, Observation, ObservedFault, Race
 from kgen.errors import CheckFailed, MissingTool
 from kgen.execute import observe
+from kgen.shape import Shape
 
 if TYPE_CHECKING:
     from kgen.evidence.check import CheckRow
     from kgen.evidence.inputs import Matrix
     from kgen.sources.source import Source
 
-Shape = tuple[int, int]
 # Of the shapes where something fails, so many are named and the others counted.
 SHAPES_TOLD = 3
 # Elements by which x and y are moved off an aligned address, differently, where vectors are used.

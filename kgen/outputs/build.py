@@ -27,6 +27,7 @@ MANIFEST = "manifest.json"
 class KernelReport:
     """What one kernel takes on one architecture, and how full an SM can be with it.
 
+    `dynamic_shared_bytes` are those of a launch, on rows of the length that was asked for.
     `occupancy` is the fraction of an SM's warps (0 to 1); `limited_by` says what stops more.
     """
 
@@ -36,17 +37,23 @@ class KernelReport:
     spill_store_bytes: int
     spill_load_bytes: int
     static_shared_bytes: int
+    dynamic_shared_bytes: int
     occupancy: float
     limited_by: tuple[str, ...]
 
 
+def place(source: Source, folder: Path) -> Path:
+    """Return where `write` puts a source: under its own name, an edited file under the file's."""
+    return folder / (source.path or Path(source.filename)).name
+
+
 def write(source: Source, folder: Path, force: bool = False) -> Path:
-    """Write a source under its own name into `folder`.
+    """Write a source into `folder` and return its path.
 
     Raises UsageError when that cannot be done, and, unless `force` is set, when the file there was
     edited by hand: it names the templates that are in use, and yet differs from what they give.
     """
-    path = folder / source.filename
+    path = place(source, folder)
     if not force and path.is_file() and _is_edited(path.read_bytes(), source):
         raise UsageError(
             f"{path} was edited by hand and would be lost; move it, or build with --force"
@@ -70,7 +77,12 @@ def report(source: Source, binary: Binary, cols: int = DEFAULT_COLS) -> list[Ker
         shared = kernel.static_shared_bytes + dynamic
         full = occupancy(binary.arch, spec.threads_per_block, kernel.registers, shared)
         rows.append(
-            KernelReport(**asdict(kernel), occupancy=full.fraction, limited_by=full.limited_by)
+            KernelReport(
+                **asdict(kernel),
+                dynamic_shared_bytes=dynamic,
+                occupancy=full.fraction,
+                limited_by=full.limited_by,
+            )
         )
     return rows
 

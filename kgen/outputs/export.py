@@ -7,7 +7,7 @@ from pathlib import Path
 from kgen.errors import UsageError
 from kgen.files import write_atomically
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES
-from kgen.outputs.build import write
+from kgen.outputs.build import place, write
 from kgen.sources.kernels import kernels
 from kgen.sources.layout import NOTHING
 from kgen.sources.render import environment
@@ -20,7 +20,7 @@ DEFAULT_ROWS = 1024
 
 
 def export(source: Source, directory: Path) -> tuple[Path, Path]:
-    """Write the source into `directory`, and a script of the same stem; return both paths.
+    """Write the source into `directory`, and a script of the file's name; return both paths.
 
     The script needs numpy and PyCUDA, but not kgen. Raises UsageError when the source is for the
     host, which no script of this kind can run, and when a file cannot be written.
@@ -44,7 +44,7 @@ def script(source: Source) -> str:
     template = environment(spec.overlay).get_template("export.py.j2")
     text = template.render(
         s=spec,
-        stem=source.stem,
+        script_name=place(source, Path()).with_suffix(".py"),
         kernels=list(zip(source.kernels, arguments, strict=True)),
         nvcc_options=CompileOptions().flags(),
         uses_workspace=spec.workspace_bytes(1) > 0,

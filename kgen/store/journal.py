@@ -16,7 +16,7 @@ import socket
 import struct
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from kgen.store.columns import COLUMNS, flatten, unflatten
 from kgen.store.connection import telling
@@ -101,8 +101,9 @@ def _read(text: str) -> Measurement | None:
         return None
 
 
-def _key(row: Measurement) -> tuple[str, str, int, int, str]:
-    return (row.provenance.run, row.variant, row.rows, row.cols, row.l2)
+def _key(row: Measurement) -> tuple[Any, ...]:
+    values = (row.provenance.run, row.variant, row.rows, row.cols, row.l2)
+    return tuple(COLUMNS[name].encode(value) for name, value in zip(_KEY, values, strict=True))
 
 
 class _Lock:

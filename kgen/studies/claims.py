@@ -8,10 +8,9 @@ from typing import Literal
 
 import msgspec
 
+from kgen.shape import Shape
 from kgen.studies.facts import Metric, metric_of
 from kgen.studies.tables import Study
-
-RowsCols = tuple[int, int]
 
 
 class Timed(msgspec.Struct, frozen=True, tag_field="kind", tag="time"):
@@ -21,7 +20,7 @@ class Timed(msgspec.Struct, frozen=True, tag_field="kind", tag="time"):
     rule: Literal["faster", "not_faster", "about", "same"]
     a: str
     b: str
-    shape: RowsCols
+    shape: Shape
     ratio: float = 1
     tolerance: float = 0
 
@@ -41,7 +40,7 @@ class Fact(
     words: str
     metric_name: str
     a: str
-    shape: RowsCols
+    shape: Shape
     relation: str
     value: float
     b: str = ""

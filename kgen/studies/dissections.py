@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from kgen.studies.claims import RowsCols
+from kgen.shape import Shape
 from kgen.studies.facts import Profiled
 from kgen.studies.tables import Study
 
@@ -21,7 +21,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
     a: str
     b: str
-    shape: RowsCols
+    shape: Shape
     differ: str
     less: str
     more: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from kgen.shape import Shape
 from kgen.store.measurement import Measurement
-from kgen.studies.claims import Crossing, Fact, Part, RowsCols, Statement, Timed, statements
+from kgen.studies.claims import Crossing, Fact, Part, Statement, Timed, statements
 from kgen.studies.counts import count_reported
 from kgen.studies.crossover import SWEEPS, Sweep
 from kgen.studies.dissections import dissections
@@ -23,9 +24,9 @@ MeasureShape = Callable[[list[str], int, int, str], list[Measurement]]
 Job = tuple[str, int, int]
 
 
-def needed(studies: frozenset[Study] = ALL) -> dict[RowsCols, list[str]]:
+def needed(studies: frozenset[Study] = ALL) -> dict[Shape, list[str]]:
     """Return the variants to time by shape, each once: those of tables, statements, dissections."""
-    found: dict[RowsCols, dict[str, None]] = {}
+    found: dict[Shape, dict[str, None]] = {}
     for variant, rows, cols in _timed(studies):
         found.setdefault((rows, cols), {})[variant] = None
     return {shape: list(variants) for shape, variants in found.items()}

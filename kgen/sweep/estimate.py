@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kgen.shape import Shape
 from kgen.specs.formula import ceil_div
 from kgen.sweep.halving import Search
-from kgen.sweep.plan import Point
+from kgen.sweep.point import Point
 from kgen.sweep.run import How
-from kgen.sweep.space import Shape
 from kgen.timing.on_cpu import MAX_COUNTED
 from kgen.toolchain.batch import MAX_SOURCES
 

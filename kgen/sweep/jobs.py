@@ -9,7 +9,8 @@ from kgen.launch import serial_additions
 from kgen.sources.render import render
 from kgen.store.database import Store
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
-from kgen.sweep.plan import Plan, Point
+from kgen.sweep.plan import Plan
+from kgen.sweep.point import Point
 from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
 from kgen.timing.summary import blank

@@ -11,38 +11,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kgen.errors import UsageError
+from kgen.shape import Shape
 from kgen.specs.follow import LEADING_AXES, MOVING_AXES, follow
 from kgen.specs.rules import NUMBER_RULES, RULES, SHAPE_READS, Rule, name_of, refusals_for
 from kgen.specs.spec import AXES, Spec, axes_set_by
-from kgen.specs.variants import settings, spelling
-from kgen.sweep.space import Shape, Space
+from kgen.specs.variants import settings
+from kgen.sweep.point import Point
+from kgen.sweep.space import Space
 from kgen.sweep.where import Where
 
 # Each point takes about a kilobyte while it is planned.
 MAX_POINTS = 2_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One kernel on one shape. `auto` items in `spec` stand for what the row needs.
-
-    `named` are the axes that its variant or the sweep set.
-    """
-
-    spec: Spec
-    rows: int
-    cols: int
-    named: frozenset[str] = frozenset()
-
-    @property
-    def variant(self) -> str:
-        """The kernel as a user types it, every axis that was set included."""
-        return spelling(self.spec, self.named)
-
-    @property
-    def resolved(self) -> Spec:
-        """The spec of the kernel that runs: `auto` items replaced by their number."""
-        return self.spec.resolve(self.cols)
 
 
 @dataclass

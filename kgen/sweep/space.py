@@ -11,6 +11,7 @@ from typing import Any
 
 from kgen.errors import UsageError
 from kgen.overlay import OURS, Overlay
+from kgen.shape import Shape
 from kgen.specs.axes import find_axis, parse_value, swept_values
 from kgen.specs.spec import AXES, axes_set_by, format_value, short_name
 from kgen.specs.variants import settings
@@ -20,10 +21,6 @@ from kgen.sweep.where import Where
 # The longest list of values that a range such as 32..1024:32 may stand for.
 MAX_RANGE = 4096
 _RANGE = re.compile(r"([0-9]{1,9})\.\.([0-9]{1,9})(?::([0-9]{1,9}))?")
-
-
-# Rows and cols.
-Shape = tuple[int, int]
 
 
 @dataclass(frozen=True)

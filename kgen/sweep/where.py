@@ -20,7 +20,7 @@ from kgen.specs.versions import find_version
 from kgen.text import did_you_mean
 
 if TYPE_CHECKING:
-    from kgen.sweep.plan import Point
+    from kgen.sweep.point import Point
 
 MAX_LENGTH = 2000
 AUTO = "auto"

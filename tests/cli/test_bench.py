@@ -131,9 +131,7 @@ class TestOnAGpu:
         title, head, table = ran.out.partition(" variant ")
         assert " ".join(title.split()) == f"30 x 50 on a fake; {ROTATED}"
         columns, *lines = [line.split() for line in (head + table).splitlines()]
-        assert (
-            " ".join(columns) == "variant us +- % GB/s % copy speed-up tied regs max error remark"
-        )
+        assert " ".join(columns) == "variant us +- % GB/s % copy speed-up tied regs max error"
         cells = {words[0]: words[1:] for words in lines}
         assert list(cells) == ["v5", "v6", "copy_driver", "copy_one", "copy_four"]
         assert cells["v5"][:6] == ["2.00", "0.1", "6", "100", "1.000", "fastest"]

@@ -41,11 +41,22 @@ def make_cxx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
     return make
 
 
-def begin(folder: Path, *arguments: object) -> tuple[str, subprocess.Popen[str]]:
+def begin(
+    folder: Path, *arguments: object, hangup: signal.Handlers = signal.SIG_DFL
+) -> tuple[str, subprocess.Popen[str]]:
+    def as_of_a_terminal() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # jobs in a shell's background ignore it
+        signal.signal(signal.SIGHUP, hangup)
+
     mark, environment = traced()
     command = [sys.executable, "-P", "-m", "kgen", *map(str, arguments)]
     return mark, subprocess.Popen(
-        command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=as_of_a_terminal,
     )
 
 
@@ -112,11 +123,7 @@ def test_a_signal_that_the_user_ignores_is_ignored(
     make_cxx: Callable[[str], None], tmp_path: Path
 ) -> None:
     make_cxx(f"echo > {tmp_path}/started; sleep 0.5; echo rejected >&2; exit 1")
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup has it
-    try:
-        _, process = begin(tmp_path, "run", "v5")
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    _, process = begin(tmp_path, "run", "v5", hangup=signal.SIG_IGN)  # as nohup has it
     await_file(tmp_path / "started")
     process.send_signal(signal.SIGHUP)
     assert "rejected" in process.communicate(timeout=LIMIT_S)[1] and process.returncode == 1

@@ -23,6 +23,7 @@ RESOURCES = {
     "spill_store_bytes",
     "spill_load_bytes",
     "static_shared_bytes",
+    "dynamic_shared_bytes",
     "occupancy",
     "limited_by",
 }
@@ -74,7 +75,7 @@ def test_build_tells_what_every_kernel_takes(call: Call, nvcc: None) -> None:
     assert [words[:2] for words in built.rows()[2:]] == [
         [f"softmax_t1_{phase}", "sm_90"] for phase in ("max", "sum", "write")
     ]
-    assert all(words[7].endswith("%") for words in built.rows()[2:])
+    assert all(words[8].endswith("%") for words in built.rows()[2:])
 
 
 def test_a_shared_cache_lowers_the_occupancy_on_long_rows(call: Call, nvcc: None) -> None:
@@ -129,6 +130,8 @@ def test_the_host_version_has_nothing_for_a_gpu(call: Call) -> None:
     built = call("build", "--variant", "cpu", "--json").json
     assert built["file"] == "generated/softmax_cpu.cpp" and Path(built["file"]).is_file()
     assert built["kernels"] == [{"kernel": "softmax_cpu", "architectures": {}}]
+    told = call("build", "cpu").out.splitlines()
+    assert told[1:] == ["not compiled: what runs on the host is not for nvcc"]
 
 
 def test_all_versions_are_written_with_a_manifest(call: Call, no_nvcc: None) -> None:
@@ -196,7 +199,8 @@ def test_export_covers_the_row_length(call: Call) -> None:
 def test_export_of_an_edited_file_keeps_the_edit(call: Call, edited: Callable[..., Path]) -> None:
     path = edited("v5", "// variant", "// edited\n// variant")
     assert call("export", path).code == 0
-    assert "// edited" in Path("exported/softmax_v5.cu").read_text()
+    assert "// edited" in Path("exported", path.name).read_text()
+    assert f"python {path.stem}.py" in Path("exported", path.name).with_suffix(".py").read_text()
 
 
 def test_a_file_edited_by_hand_is_not_overwritten(call: Call) -> None:
@@ -209,6 +213,68 @@ def test_a_file_edited_by_hand_is_not_overwritten(call: Call) -> None:
     assert file.read_text() == edited
     assert call("build", "--variant", "v8", "--out", "own", "--force").code == 0
     assert file.read_text() != edited
+
+
+def test_everything_that_is_named_is_built_once(
+    call: Call, edited: Callable[..., Path], nvcc: None
+) -> None:
+    own = edited("v8", "// variant", "// edited\n// variant").name
+    built = call("build", "v8", own, "t1", "v8:threads=256", "--variant", "cpu", "--variant", own)
+    assert built.code == 0
+    said, _, table = built.out.partition(" kernel ")
+    assert said.splitlines() == [
+        "wrote generated/softmax_v8.cu",
+        f"read {own}",
+        "wrote generated/softmax_t1.cu",
+        "wrote generated/softmax_cpu.cpp",
+    ]
+    first_words = [line.split(" sm_90")[0].strip() for line in table.splitlines()[1:]]
+    t1 = [f"softmax_t1_{phase}" for phase in ("max", "sum", "write")]
+    assert first_words == ["softmax_v8 of generated/softmax_v8.cu", f"softmax_v8 of {own}", *t1]
+
+
+def test_several_as_json(call: Call, no_nvcc: None) -> None:
+    built = call("build", "v3", "v7", "--items", 2, "--json").json
+    assert [entry["file"] for entry in built] == [
+        f"generated/softmax_{version}_items2.cu" for version in ("v3", "v7")
+    ]
+
+
+def test_shared_bytes_of_both_kinds_are_told(call: Call, nvcc: None) -> None:
+    built = call("build", "v5:cache=shared", "--cols", 1000)
+    head, row = built.out.splitlines()[1:]
+    values = dict(
+        zip(
+            head.replace("c shared", "c_shared").replace("spill ", "spill_").split(),
+            row.split(),
+            strict=False,
+        )
+    )
+    assert (values["static_shared"], values["dynamic_shared"]) == ("64", "4000")
+
+
+def test_two_of_one_name_are_refused(call: Call, edited: Callable[..., Path]) -> None:
+    own = edited("v8", "// variant", "// edited\n// variant")
+    other = own.parent / "more" / own.name
+    other.parent.mkdir()
+    other.write_text(own.read_text() + "// more\n")
+    assert call("build", own, other).code == 0
+    refused = call("build", own, other, "--out", "out")
+    assert refused.code == 2
+    assert refused.err == (
+        f"kgen: two of {own}, {other} would be out/{own.name}; build them one by one\n"
+    )
+    assert not Path("out").exists()
+
+
+def test_an_edited_file_is_written_where_it_shall_be(
+    call: Call, edited: Callable[..., Path]
+) -> None:
+    own = edited("v8", "// variant", "// edited\n// variant")
+    built = call("build", own, "--out", "out")
+    assert built.code == 0 and built.out.startswith(f"wrote out/{own.name}\n")
+    assert Path("out", own.name).read_text() == own.read_text()
+    assert not Path("generated").exists()
 
 
 def test_an_edited_file_is_compiled_where_it_is(call: Call) -> None:

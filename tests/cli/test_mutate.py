@@ -40,9 +40,7 @@ def test_each_mutant_is_printed_with_its_line_and_what_catches_it(call: Call) ->
 def test_what_does_the_same_says_why(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kgen.evidence.mutation.campaign.first_failure", lambda source: None)
     written = "kgen.evidence.mutation.campaign._why_equivalent"
-    monkeypatch.setattr(
-        written, lambda variant, original, mutant: "it is the same" * (mutant.line > 30)
-    )
+    monkeypatch.setattr(written, lambda original, mutant: "it is the same" * (mutant.line > 30))
     out = call("mutate", "k1").out
     assert "nothing, and it does the same: it is the same\n" in out.replace(" \n", "\n")
     survivors = [line for line in out.splitlines() if line.rstrip().endswith("nothing")]

@@ -222,7 +222,8 @@ def test_local_workers_are_no_part_of_the_terminal_and_end_with_the_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Ctrl-C there would end them before the sweep could stop what they do."""
-    (tmp_path / "random.py").write_text("raise SystemExit('the wrong one')")
+    for name in ("random", "socket", "pickle", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')")
     monkeypatch.chdir(tmp_path)  # of which workers import nothing
     with local_cluster(1, "cpu") as address, connected(address) as client:
         (session,) = client.run(lambda: os.getsid(0)).values()

@@ -11,7 +11,8 @@ from kgen.store.measurement import Provenance
 from kgen.sweep import trial
 from kgen.sweep.estimate import Pace, estimate, nvcc_s, run_s
 from kgen.sweep.halving import Search
-from kgen.sweep.plan import Point, plan
+from kgen.sweep.plan import plan
+from kgen.sweep.point import Point
 from kgen.sweep.run import How
 from kgen.sweep.space import Space
 from kgen.timing.protocol import Protocol

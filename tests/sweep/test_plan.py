@@ -16,7 +16,8 @@ from kgen.specs.spec import AXES, Spec, short_name
 from kgen.specs.variants import apply
 from kgen.specs.variants import settings as read_variant
 from kgen.sweep import plan as plan_module
-from kgen.sweep.plan import Point, plan
+from kgen.sweep.plan import plan
+from kgen.sweep.point import Point
 from kgen.sweep.space import Space, everything
 from tests.strategies import CHOICES
 

@@ -6,7 +6,7 @@ import pytest
 
 from kgen.errors import UsageError
 from kgen.specs.variants import parse
-from kgen.sweep.plan import Point
+from kgen.sweep.point import Point
 from kgen.sweep.where import MAX_LENGTH, NAMES, Where
 
 V7 = Point(parse("v7:threads=512"), 64, 4096)

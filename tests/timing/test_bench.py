@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from subprocess import Popen
+from typing import Any
 
 import pytest
 
 from kgen.errors import MissingTool
 from kgen.execute import find_target
+from kgen.processes import start
 from kgen.sources.source import Source
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.timing import bench as bench_module
@@ -35,10 +37,28 @@ from tests.timing.fakes import (
 )
 
 pytestmark = pytest.mark.usefixtures("fake_nvcc")
+STARTED: list[Popen[bytes]] = []
 
 ROUNDS = 6
 SIX_ROUNDS = Protocol(min_rounds=ROUNDS, max_rounds=ROUNDS)
 Rows = dict[str, Measurement]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _started() -> Iterator[None]:
+    """Note the workers that are started."""
+
+    def start_noted(*command: Any, **how: Any) -> Popen[bytes]:
+        STARTED.append(start(*command, **how))
+        return STARTED[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kgen.timing.worker.start", start_noted)
+        yield
+
+
+def workers() -> list[Popen[bytes]]:
+    return [worker for worker in STARTED if worker.poll() is None]
 
 
 def measured(
@@ -201,7 +221,7 @@ def test_without_a_gpu_nothing_is_measured() -> None:
     heard = Heard()
     with pytest.raises(MissingTool, match="no GPU"):
         measure([variant("a")], SIX_ROUNDS, PROVENANCE, open_device=without_gpu, record=heard)
-    assert heard.finished == [] and multiprocessing.active_children() == []
+    assert heard.finished == [] and workers() == []
 
 
 def test_only_a_peer_may_miss_something() -> None:
@@ -284,9 +304,9 @@ class Killing(Heard):
     def add_round(self, rows: Mapping[str, Measurement], taken: Mapping[str, float]) -> None:
         super().add_round(rows, taken)
         if len(self.rounds) == 2:
-            (worker,) = multiprocessing.active_children()
+            (worker,) = workers()
             worker.kill()
-            worker.join()
+            worker.wait()
 
 
 def test_a_worker_that_is_killed_costs_one_row() -> None:
@@ -317,7 +337,7 @@ def interrupted(*candidates: Candidate, protocol: Protocol = SIX_ROUNDS) -> Hear
             )
     finally:
         signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - began < 30 and multiprocessing.active_children() == []
+    assert time.monotonic() - began < 30 and workers() == []
     return heard
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import os
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from kgen.errors import MissingTool
 from kgen.evidence.check import CheckRow, check, check_far_rows, walked_rows
@@ -17,12 +18,14 @@ from kgen.evidence.mutation.mistakes import Mutant, mutants
 from kgen.processes import thread_pool
 from kgen.sources.render import render
 from kgen.sources.source import Source
+from kgen.specs.formula import formula
 from kgen.specs.rules import problems_for
 from kgen.specs.spec import Spec
 from kgen.specs.variants import spelling
 
 SURVIVORS = Path(__file__).parent / "survivors.toml"
-# A row length for the sources of register caches: several items, and a tail.
+SAME_CODE = "the machine code is the same"
+# The least row length of sources and runs: of several tiles, and of a tail.
 COLS = 1027
 # Enough rows for every input in turn, and a last block that is not full.
 ROWS = 45
@@ -59,7 +62,7 @@ def campaign(specs: Iterable[Spec]) -> Iterator[Fate]:
     jobs = [
         (spelling(spec), source, mutant)
         for spec in specs
-        for source in [render(spec.resolve(COLS))]
+        for source in [render(spec.resolve(longest(spec)))]
         for mutant in mutants(source)
     ]
     with thread_pool(os.cpu_count() or 1) as pool:
@@ -71,7 +74,7 @@ def fate_of(variant: str, original: Source, mutant: Mutant) -> Fate:
     failed = first_failure(mutant.source)
     if failed:
         return Fate(variant, mutant, failed.found_by, failed.reason)
-    return Fate(variant, mutant, equivalent=_why_equivalent(variant, original, mutant))
+    return Fate(variant, mutant, equivalent=_why_equivalent(original, mutant))
 
 
 def first_failure(source: Source) -> CheckRow | None:
@@ -91,31 +94,51 @@ def first_failure(source: Source) -> CheckRow | None:
     return next((row for row in observed if not row.ok), None)
 
 
+def longest(spec: Spec) -> int:
+    """Return a row length of which a thread has several items, and a tail is left."""
+    return max(COLS, 2 * spec.row_threads * spec.vec_size + 3)
+
+
 def _shapes(spec: Spec) -> list[tuple[int, int]]:
     """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
     threads, vec, walked = spec.row_threads, spec.vec_size, walked_rows(spec)
-    lengths = [COLS, 3, 33, 257, threads * vec, threads * vec + 1, 2 * threads * vec + vec, 1]
+    lengths = [
+        longest(spec),
+        3,
+        33,
+        257,
+        threads * vec,
+        threads * vec + 1,
+        2 * threads * vec + vec,
+        1,
+    ]
     lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
     shapes = [(ROWS, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
     return [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
 
 
-def _why_equivalent(variant: str, original: Source, mutant: Mutant) -> str:
+def _why_equivalent(original: Source, mutant: Mutant) -> str:
     try:
         if not original.spec.is_host and same_machine_code(original, mutant.source):
-            return "the machine code is the same"
+            return SAME_CODE
     except MissingTool:
         pass  # without an nvcc the written reasons alone decide
-    return explanations("equivalent").get((variant, mutant.key), "")
+    return explanation("equivalent", original.spec, mutant.key)
+
+
+def explanation(kind: str, spec: Spec, key: str) -> str:
+    """Return why survivors.toml counts a spec's mutant to `equivalent` or `survivor`; '' if not."""
+    entries = explanations(kind)
+    return next((e["why"] for e in entries if key in e["mutants"] and holds_for(e, spec)), "")
+
+
+def holds_for(entry: Mapping[str, Any], spec: Spec) -> bool:
+    """Return whether an explanation is of such specs."""
+    return bool(formula(entry["where"]).of(spec))
 
 
 @functools.cache
-def explanations(kind: str) -> dict[tuple[str, str], str]:
-    """Return what survivors.toml explains as `equivalent` or `survivor`: (variant, key) -> why."""
-    entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get(kind, [])
-    return {
-        (variant, key): entry["why"]
-        for entry in entries
-        for variant in entry["versions"]
-        for key in entry["mutants"]
-    }
+def explanations(kind: str) -> list[dict[str, Any]]:
+    """Return the explanations that survivors.toml has of a kind, each with mutants, where, why."""
+    entries: list[dict[str, Any]] = tomllib.loads(SURVIVORS.read_text(encoding="utf-8"))[kind]
+    return entries

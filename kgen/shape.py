@@ -1,0 +1,4 @@
+"""The shape of a matrix."""
+
+# Rows and cols.
+Shape = tuple[int, int]
