@@ -12,6 +12,7 @@ import platformdirs
 
 from kgen.errors import MissingTool
 from kgen.files import named_path
+from kgen.hindered import telling_hindrances
 
 
 def cache_dir(kind: str) -> Path:
@@ -24,11 +25,12 @@ def cache_dir(kind: str) -> Path:
 def writing_cache(folder: Path) -> Iterator[None]:
     """Make a folder of the cache for what writes into it.
 
-    Raises MissingTool for what the system refuses there, for lack of space too.
+    Raises MissingTool for what the system refuses there, Hindered for lack of space and the like.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield
+        with telling_hindrances(f"the cache folder {folder} cannot be written"):
+            folder.mkdir(parents=True, exist_ok=True)
+            yield
     except OSError as error:
         raise MissingTool(
             f"the cache folder {folder} cannot be written ({error.strerror}): "
@@ -40,11 +42,14 @@ def temporary_dir() -> Path:
     """Return the absolute folder for temporary files, $TMPDIR or the system's.
 
     Python and GCC pass over a TMPDIR that is of no use, nvcc does not. Raises MissingTool when no
-    file can be made there.
+    file can be made there, Hindered when that is for lack of space or the like.
     """
     folder = Path(os.environ.get("TMPDIR") or "/tmp").absolute()
     try:
-        with tempfile.TemporaryFile(dir=folder):
+        with (
+            telling_hindrances(f"no temporary file can be made in {folder}"),
+            tempfile.TemporaryFile(dir=folder),
+        ):
             return folder
     except OSError as error:
         raise MissingTool(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,14 @@ from kgen.specs.versions import VERSIONS
 from tests.strategies import valid_specs
 
 COMBINATIONS = 40
+# Rows of a part of a warp, of several warps of a larger block, and another operation.
+BESIDE = (
+    "v8:threads_per_row=2",
+    "v8:threads_per_row=8,vec=4,cache=registers",
+    "v8:threads_per_row=4,row_loop=grid_stride,grid=3",
+    "v5:threads_per_row=64",
+    "v7:op=log_softmax",
+)
 SHAPES = ((9, 3), (17, 257), (5, 1027))
 # The shapes of the report's load and store counts.
 COUNTED = (
@@ -28,7 +37,7 @@ MUTANTS = {
     ("v2", "barrier removed", 3): ("racecheck", "5x1027"),
     ("c1", "barrier removed", 3): ("racecheck", "5x1027"),
     ("v9", "barrier removed", 3): ("racecheck", "300x1027"),
-    ("v8", "mask halved", 1): ("synccheck", "17x257"),
+    ("v8:threads_per_row=8", "mask of the whole warp", 1): ("synccheck", "17x257"),
     ("v6", "one column too many", 1): ("memcheck", "1x257"),
     ("v8", "one row too many", 1): ("memcheck", "17x257"),
     ("v9", "vector guard dropped", 1): ("memcheck", "17x257"),
@@ -40,6 +49,7 @@ MUTANTS = {
 def clean_jobs() -> list[str]:
     """Return the jobs of every version for the GPU and of the sampled combinations."""
     specs = [version.spec for version in VERSIONS.values() if not version.spec.is_host]
+    specs += map(checked, BESIDE)
     return [
         f"{spelling(spec)}@{rows}x{cols}"
         for spec in [*specs, *combinations()]
@@ -76,7 +86,7 @@ def mutant_jobs(folder: Path) -> dict[str, str]:
         cols = int(shape.partition("x")[2])
         made = mutants(render(checked(variant).resolve(cols)))
         mutant = next(m for m in made if (m.mistake, m.place) == (mistake, place))
-        file = folder / f"{variant}_{mistake.replace(' ', '_')}_{place}.cu"
+        file = folder / re.sub(r"\W+", "_", f"{variant} {mistake} {place}.cu").replace("_cu", ".cu")
         file.write_text(mutant.source.text, encoding="utf-8")
         jobs[f"{file}@{shape}"] = tool
     return jobs

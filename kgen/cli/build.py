@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgen.cli.complete import complete_variant
-from kgen.cli.console import Items, Json, Threads, Vec, print_json, print_table, with_options
+from kgen.cli.console import (
+    Items,
+    Json,
+    Threads,
+    Variants,
+    Vec,
+    print_json,
+    print_table,
+    with_options,
+)
 from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
 
 if TYPE_CHECKING:
@@ -28,12 +37,7 @@ Reports = dict[tuple[Path, str], dict[str, "KernelReport"]]
 
 
 def build(
-    variants: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Variants (v7:items=4) or edited .cu files.", autocompletion=complete_variant
-        ),
-    ] = None,
+    variants: Variants = None,
     more: Annotated[
         list[str] | None,
         typer.Option(
@@ -175,7 +179,7 @@ def _finish(
     if note := _hindrance(devices):
         note = f"not compiled: {note}"
     else:
-        archs = [name.strip() for name in (arch or DEFAULT_ARCH).split(",")]
+        archs = [name.strip() for name in (DEFAULT_ARCH if arch is None else arch).split(",")]
         reports = _compile(devices, archs, options, cols or DEFAULT_COLS)
     if json:
         if note:

@@ -112,11 +112,21 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     console().print(table)
 
 
-def print_text(text: str, style: str = "", is_code: bool = False) -> None:
-    """Print words, broken at blanks on a terminal and left whole elsewhere, as code always is."""
+def print_text(text: str, style: str = "") -> None:
+    """Print words, broken at blanks on a terminal and left whole elsewhere."""
     from rich.text import Text
 
-    console().print(Text(text, style=style), soft_wrap=is_code)
+    console().print(Text(text, style=style))
+
+
+def print_code(lines: Iterable[tuple[str, str]]) -> None:
+    """Print lines, each in a style, as they are: whole, and with their tabs, which Rich expands."""
+    from rich.style import Style
+
+    screen = console()
+    is_coloured = screen.color_system and not screen.no_color
+    for line, style in lines:
+        print(Style.parse(style).render(line) if is_coloured else line)
 
 
 def console() -> Console:

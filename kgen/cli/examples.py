@@ -18,8 +18,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("diff v7:items=4 v7:items=8 --body", "without the files' headers"),
     ),
     "build": (
-        ("build --variant v7 --items 4", "writes generated/softmax_v7_items4.cu"),
-        ("build --variant v8:vec=4 --arch sm_75,sm_90 --out mine", "for two GPUs"),
+        ("build v7 --items 4", "writes generated/softmax_v7_items4.cu"),
+        ("build v8:vec=4 v9 --arch sm_75,sm_90 --out mine", "for two GPUs"),
         ("build --all --check", "whether generated/ is up to date"),
     ),
     "sass": (("sass v7 --arch sm_90", "the machine code"),),

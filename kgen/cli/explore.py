@@ -205,36 +205,6 @@ def _shape(rows: int | None, cols: int | None) -> tuple[int, int] | None:
     return None
 
 
-def diff(
-    old: Variant,
-    new: Variant,
-    body: Annotated[bool, typer.Option("--body", help="Leave the files' headers out.")] = False,
-    json: Json = False,
-) -> None:
-    """Show what differs between two variants or files: as axes, and as sources."""
-    from kgen.sources.diff import compare, styled
-
-    difference = compare(_any_source(old), _any_source(new), body_only=body)
-    if json:
-        print_json({"fields": difference.fields, "diff": difference.text_diff})
-        return
-    for axis, (before, after) in difference.fields.items():
-        print(f"{short_name(axis)}: {format_value(before)} -> {format_value(after)}")
-    if not difference.fields:
-        print("same axes")
-    print()
-    for line, style in styled(difference.text_diff):
-        print_text(line, style, is_code=True)
-
-
-def _any_source(text: str) -> Any:
-    from kgen.cli.targets import find_target
-    from kgen.sources.render import render
-
-    target = find_target(text)
-    return render(target) if isinstance(target, Spec) else target
-
-
 def doctor(json: Json = False) -> None:
     """Say which compilers, libraries and devices were found, where, and how to get the others."""
     from dataclasses import asdict

@@ -12,6 +12,14 @@ from typing import Any
 from kgen.sources.source import Source
 from kgen.specs.spec import differences
 
+# Stands for the kernels' name in the lines that are compared.
+_NAME = "\0"
+# Parts of a header, each to its end: the title, and those that a word begins.
+_TITLE = rf"\A// {_NAME}:.*(\n// \S.*)*"
+_PART = r"^// ({}) .*(\n//\s{{4,}}.*)*"
+# Names, of templates too, and the axes, which are compared by themselves; what follows from axes.
+_NAMES = re.compile(_PART.format("variant|spec|parent|rebuild"), re.MULTILINE)
+_FOLLOWING = re.compile(_TITLE + "|" + _PART.format("requires|launch"), re.MULTILINE)
 _HUNK = re.compile(r"^@@ -(\d+)(.*) \+(\d+)(.*) @@")
 
 
@@ -36,25 +44,52 @@ class Difference:
 def compare(old: Source, new: Source, body_only: bool = False) -> Difference:
     """Compare the specs of two sources, and their texts line by line.
 
-    With `body_only` the files' headers, which name variant, spec and templates and so differ
-    between any two variants, are left out; line numbers remain those of the whole files.
+    The kernels' names count as equal. The files' headers are left out with `body_only`, and where
+    they differ only in names, of templates too, and in what different axes make different there.
+    Line numbers remain those of the whole files.
     """
-    starts = (_body_start(old.text), _body_start(new.text)) if body_only else (0, 0)
+    fields = differences(old.spec, new.spec)
+    before, after = _Side(old.text, old.stem), _Side(new.text, new.stem)
+    is_bare = body_only or before.said(bool(fields)) == after.said(bool(fields))
+    starts = (before.body_start, after.body_start) if is_bare else (0, 0)
     lines = difflib.unified_diff(
-        old.text.splitlines()[starts[0] :],
-        new.text.splitlines()[starts[1] :],
+        before.lines[starts[0] :],
+        after.lines[starts[1] :],
         str(old.path or old.filename),
         str(new.path or new.filename),
         lineterm="",
     )
-    text_diff = [_HUNK.sub(lambda hunk: _moved(hunk, *starts), line) for line in lines]
-    return Difference(differences(old.spec, new.spec), text_diff)
+    text_diff = [
+        _HUNK.sub(lambda hunk: _moved(hunk, *starts), line).replace(
+            _NAME, (new if line.startswith("+") else old).stem
+        )
+        for line in lines
+    ]
+    return Difference(fields, text_diff)
 
 
-def _body_start(text: str) -> int:
-    """Return how many lines the header has: the comment that a file begins with."""
-    header = itertools.takewhile(lambda line: line.startswith("//"), text.splitlines())
-    return sum(1 for _ in header)
+class _Side:
+    """A text to compare: its `lines`, in which one word stands for the kernels' name."""
+
+    def __init__(self, text: str, stem: str) -> None:
+        self.lines = re.sub(rf"(?<!\w){stem}(?![^\W_])", _NAME, text).splitlines()
+        header = itertools.takewhile(lambda line: line.startswith("//"), self.lines)
+        self.header = "\n".join(header)
+
+    @property
+    def body_start(self) -> int:
+        """How many lines the header has: the comment that a file begins with."""
+        return len(self.header.splitlines())
+
+    def said(self, beside_axes: bool) -> str:
+        """Return what the header says, wherever lines are broken: not the names, nor the axes.
+
+        With `beside_axes` what follows from these is left out, too.
+        """
+        header = _NAMES.sub("", self.header)
+        if beside_axes:
+            header = _FOLLOWING.sub("", header)
+        return " ".join(header.replace("//", "").split())
 
 
 def _moved(hunk: re.Match[str], old_start: int, new_start: int) -> str:

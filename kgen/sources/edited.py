@@ -29,6 +29,11 @@ def read_source(path: Path, overlay: Overlay = OURS) -> Source:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UsageError(f"{path} cannot be read: {reason}") from None
+    return source_of(text, path, overlay)
+
+
+def source_of(text: str, path: Path, overlay: Overlay = OURS) -> Source:
+    """Return the source with this text, which errors call by its path, as `read_source` does."""
     header = _header(text)
     title = re.match(r"//\s*(\w+):", header)
     version = re.search(r"^// variant\s+(\w+)", header, re.MULTILINE)

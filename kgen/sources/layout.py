@@ -134,9 +134,10 @@ def _opens_or_closes(lines: list[str], number: int) -> bool:
 
 
 def _broken(line: str) -> str:
-    """Break a line of code that is too long after a comma or a semicolon."""
+    """Break a line of code that is too long after a comma or a semicolon, or behind a long name."""
     cut = max(line.rfind(mark, 0, MAX_LINE) for mark in (", ", "; ")) + 1
+    cut = cut or line.find("(", MAX_LINE // 2) + 1
     if len(line) <= MAX_LINE or not cut or line.lstrip().startswith("//"):
         return line
     indent = " " * (len(line) - len(line.lstrip()) + 4)
-    return f"{line[:cut]}\n{_broken(indent + line[cut + 1 :])}"
+    return f"{line[:cut]}\n{_broken(indent + line[cut:].lstrip())}"

@@ -170,7 +170,10 @@ def _comment(text: str, indent: int = 0) -> str:
     prefix = "//" + " " * max(indent - 2, 1)
     if len(text) <= MAX_LINE - len(prefix):
         return text
-    return f"\n{prefix}".join(textwrap.wrap(text, MAX_LINE - len(prefix), break_on_hyphens=False))
+    lines = textwrap.wrap(
+        text, MAX_LINE - len(prefix), break_on_hyphens=False, break_long_words=False
+    )
+    return f"\n{prefix}".join(lines)
 
 
 @functools.cache

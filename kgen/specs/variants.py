@@ -23,7 +23,7 @@ from kgen.specs.spec import (
 from kgen.specs.versions import find_version
 from kgen.text import names_a_file
 
-MAX_STEM = 60
+MAX_STEM = 120
 
 
 def parse(text: str, overlay: Overlay = OURS) -> Spec:

@@ -160,7 +160,7 @@ def test_what_was_hindered_is_tried_again(
     monkeypatch.setattr(cpu, "run", lacking)
     ended = call(*command.split(), *SMALL)
     assert ended.code == 3 and stored(tmp_path) == ["v5"]
-    assert ended.err == (
+    assert ended.err.endswith(  # behind how far a sweep was
         "kgen: 1 of 2 were hindered and are tried again next time: v6 at 3 x 5: too little memory\n"
     )
     monkeypatch.setattr(cpu, "run", run)

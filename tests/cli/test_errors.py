@@ -95,7 +95,7 @@ USAGE_ERRORS = {
     "check folder.cu": "folder.cu cannot be read: Is a directory",
     "diff v5 latin.cu": "latin.cu cannot be read: it is not UTF-8 text",
     "export bare.cu": "bare.cu has no kgen header",
-    **{f"{command} narrow.cu": "makes THREADS_PER_BLOCK 128, but the header's spec says threads_per_block=256" for command in ("run", "check", "show", "explain", "diff v5", "count", "build --variant", "sass", "export", "bench", "profile")},
+    **{f"{command} narrow.cu": " makes THREADS_PER_BLOCK 128, but the header's spec says threads_per_block=256" for command in ("run", "check", "show", "explain", "diff v5", "count", "build --variant", "sass", "export", "bench", "profile")},
     "run v5.cu --items 4 --vec 2": "v5.cu is a file, whose header fixes its axes; leave items=4,vec=2 out",
     "show v5.cu --threads 64": "leave threads=64 out",
     "build": "name what to build: VARIANT or a .cu file, several of them, or --all",
@@ -104,6 +104,9 @@ USAGE_ERRORS = {
     "build --all --items 4 --cols 9": "as they are named; leave --items, --cols out",
     "build --all --check --arch sm_75 --json": "--check compares files and compiles none; leave --arch, --json out",
     "build v5 narrow.cu --items 4": "narrow.cu is a file, whose header fixes its axes; leave items=4 out",
+    "diff v6": "diff compares two variants or files, and there is only v6: kgen diff v6 v7",
+    "diff": "diff compares two variants or files, and there are none: kgen diff v6 v7",
+    "diff ./. v5": "cannot be read: Is a directory",
     "build --all --check --out absent": "there is no folder absent to check; write it with",
     "build --variant v5 --maxrregcount 5": "maxrregcount=5 is outside 24 to 255",
     "build --variant v5 --out junk.npy": "junk.npy/softmax_v5.cu cannot be written: ",
@@ -172,7 +175,7 @@ def test_an_output_that_cannot_be_written(call: Call, files: None, cxx: None) ->
 
 @pytest.mark.parametrize(
     "arguments",
-    ["frobnicate", "show", "diff v5", "run v5 --rows many", "run v5 --colour", "check v5 --rows -1 --cols 3", "bench v5 --rows -1", "bench v5 --seed -1"],
+    ["frobnicate", "show", "list v5", "run v5 --rows many", "run v5 --colour", "check v5 --rows -1 --cols 3", "bench v5 --rows -1", "bench v5 --seed -1"],
 )  # fmt: skip
 def test_a_command_line_that_cannot_be_parsed(call: Call, arguments: str) -> None:
     refused = call(*arguments.split())

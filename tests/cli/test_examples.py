@@ -22,7 +22,7 @@ ALL = [arguments for examples in EXAMPLES.values() for arguments, _ in examples]
 # What ends at once wherever it is called, and how.
 QUICK = {
     **dict.fromkeys((each for name in ("list", "show", "diff", "doctor", "completion", "export", "results") for each, _ in EXAMPLES[name]), 0),
-    "build --variant v7 --items 4": 0,
+    "build v7 --items 4": 0,
     "explain v5:threads=48": 1,
     "explain v7:items=1 --cols 4096": 1,
 }  # fmt: skip

@@ -1,10 +1,9 @@
-"""list, show, explain, diff and doctor: what they print, as words and as JSON."""
+"""list, show, explain and doctor: what they print, as words and as JSON."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,51 +153,6 @@ def test_explain_on_a_shape(call: Call) -> None:
     assert "covers 1027 columns; cols=1028 needs items>=2" in refused.out
     as_json = call("explain", "v7:items=1", "--cols", 1028, "--json").json
     assert as_json["valid"] is False and len(as_json["reasons"]) == 1
-
-
-def test_diff_of_versions(call: Call) -> None:
-    difference = call("diff", "v5", "v6")
-    assert difference.code == 0
-    axes, _, text = difference.out.partition("\n\n")
-    assert axes.splitlines() == ["vec: 1 -> 4", "vec_scans: none -> first"]
-    assert text.startswith("--- softmax_v5.cu\n+++ softmax_v6.cu\n@@ ")
-    assert "\n+constexpr int VEC_SIZE = 4;\n" in text
-    assert "\n-// variant   v5\n+// variant   v6\n" in text
-
-
-def test_diff_of_the_bodies_of_two_overrides(call: Call) -> None:
-    difference = call("diff", "v7:items=4", "v7:items=8", "--body")
-    assert difference.out.startswith("items: 4 -> 8\n\n--- softmax_v7_items4.cu\n")
-    changed = [line for line in difference.out.splitlines() if line.startswith(("+", "-"))][2:]
-    assert changed[:2] == [
-        "-constexpr int ITEMS_PER_THREAD = 4;",
-        "+constexpr int ITEMS_PER_THREAD = 8;",
-    ]
-    assert not any("//" in line for line in changed)
-
-
-def test_diff_as_json(call: Call) -> None:
-    difference = call("diff", "v7:items=4", "v7:items=8", "--body", "--json").json
-    assert difference["fields"] == {"items_per_thread": [4, 8]}
-    assert "+constexpr int ITEMS_PER_THREAD = 8;" in difference["diff"]
-    assert call("diff", "v7", "v7", "--json").json == {"fields": {}, "diff": []}
-
-
-def test_diff_of_two_files(call: Call, edited: Callable[..., Path]) -> None:
-    old = edited("v5", "// softmax_v5:", "// softmax_v5:")
-    new = edited("v6", "VEC_SIZE = 4;", "VEC_SIZE = 4;  // floats")
-    difference = call("diff", old, new)
-    assert difference.out.startswith("vec: 1 -> 4\n")
-    assert f"--- {old}\n+++ {new}\n" in difference.out
-    assert "+constexpr int VEC_SIZE = 4;  // floats\n" in difference.out
-
-
-def test_diff_of_a_version_and_its_edited_file(call: Call, edited: Callable[..., Path]) -> None:
-    assert call("diff", "v5", "v5").out == "same axes\n\n"
-    path = edited("v5", "* inverse_sum", "* 2.0f * inverse_sum")
-    difference = call("diff", "v5", path)
-    assert difference.out.startswith(f"same axes\n\n--- softmax_v5.cu\n+++ {path}\n")
-    assert difference.out.count("* 2.0f * inverse_sum") == 1
 
 
 def test_doctor_tells_what_is_missing_and_how_to_get_it(

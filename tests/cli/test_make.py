@@ -253,6 +253,14 @@ def test_shared_bytes_of_both_kinds_are_told(call: Call, nvcc: None) -> None:
     assert (values["static_shared"], values["dynamic_shared"]) == ("64", "4000")
 
 
+@pytest.mark.parametrize(
+    "empty", [["build", ""], ["build", "v7", "--arch", ""], ["sass", " "], ["diff", "", "v6"]]
+)
+def test_empty_words_are_told(call: Call, nvcc: None, empty: list[str]) -> None:
+    refused = call(*empty)
+    assert refused.code == 2 and refused.err.count("\n") == 1
+
+
 def test_two_of_one_name_are_refused(call: Call, edited: Callable[..., Path]) -> None:
     own = edited("v8", "// variant", "// edited\n// variant")
     other = own.parent / "more" / own.name

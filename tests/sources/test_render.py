@@ -12,7 +12,7 @@ from kgen.sources.edited import read_source
 from kgen.sources.render import MAX_LINE, render
 from kgen.specs.declared import choices
 from kgen.specs.spec import AXES, CHOICE_AXES, ROW_MAP, Spec
-from kgen.specs.variants import checked
+from kgen.specs.variants import MAX_STEM, checked
 from kgen.specs.versions import VERSIONS
 from tests.sources.files import edited
 from tests.strategies import CHOICES, resolved, valid_specs
@@ -110,7 +110,8 @@ def test_any_source_is_tidy_and_reads_back(spec: Spec) -> None:
     source = render(resolved(spec))
     code = source.text.split("\n\n#include", 1)[1]
     assert "\n\n\n" not in code and not re.search(r"[ \t]\n", source.text)
-    assert [line for line in code.splitlines() if len(line) > MAX_LINE] == []
+    too_long = [line for line in code.splitlines() if len(line) > MAX_LINE]
+    assert [line for line in too_long if source.stem not in line or not line.endswith("(")] == []
     assert "{%" not in code and "{{" not in code
     assert source.text.endswith("}\n")
 
@@ -124,6 +125,19 @@ def test_the_header_names_the_spec(spec: Spec) -> None:
         path.write_text(source.text, encoding="utf-8")
         again = read_source(path)
     assert (again.spec, again.stem, again.kernels) == (source.spec, source.stem, source.kernels)
+
+
+def test_the_longest_name_stays_whole(tmp_path: Path) -> None:
+    words = "t1:vec=4,unaligned=scalar_groups,tile=2048,threads=256,min_blocks=2,exp=__expf"
+    source = render(checked(f"{words},normalize=reciprocal,static_cols=100000"))
+    assert MAX_LINE < len(source.stem) <= MAX_STEM
+    (tmp_path / source.filename).write_text(source.text)
+    assert read_source(tmp_path / source.filename).stem == source.stem
+    name_alone, arguments = source.text.split(f"{source.stem}_sum(\n", 1)
+    assert name_alone.endswith("\n    ")
+    assert arguments.startswith(
+        "        const float* __restrict__ x, RowStats* stats, int rows) {\n"
+    )
 
 
 def test_header_says_what_a_reader_needs() -> None:

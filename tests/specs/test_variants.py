@@ -28,6 +28,18 @@ def test_stems_are_symbols() -> None:
     assert stem("v7:items=4,threads=512") == "softmax_v7_items4_threads512"
     assert stem("v8:op=log_softmax,threads_per_row=8") == "log_softmax_v8_threads_per_row8"
     assert stem("v5:exp=__expf") == "softmax_v5_exp_expf"
+    assert (
+        stem("t1:unaligned=scalar_groups,tile=2048,threads=256,min_blocks=2,static_cols=100000")
+        == "softmax_t1_unaligned_scalar_groups_tile2048_threads256_min_blocks2_static_cols100000"
+    )
+
+
+def test_only_what_nobody_reads_ends_in_a_digest() -> None:
+    axes = [
+        f"{axis}=scalar_groups" for axis in ("unaligned", "cache", "topology", "update", "merge")
+    ]
+    names = {stem(f"v7:{','.join(axes)},threads={threads}") for threads in (64, 128)}
+    assert len(names) == 2 and max(map(len, names)) < 30
 
 
 def test_named_axes_bring_others_along() -> None:
