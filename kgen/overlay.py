@@ -40,5 +40,7 @@ def overlay(folder: Path) -> Overlay:
     """Return kgen's templates with a folder over them. Raises UsageError when there is none."""
     found = named_path(str(folder))
     if not found.is_dir():
-        raise UsageError(f"there is no folder of templates {folder}; see --templates")
+        raise UsageError(
+            f"there is no folder of templates {folder}; name one with templates or a choices.toml"
+        )
     return Overlay(found.resolve())

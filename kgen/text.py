@@ -25,7 +25,11 @@ def did_you_mean(word: str, known: Iterable[str], listed: Iterable[str] | None =
     import difflib
 
     names = {str(name).lower(): str(name) for name in known}  # members of an enumeration, too
-    near = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.5)
+    near = (
+        [word.lower()]
+        if word.lower() in names
+        else difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.5)
+    )
     if near:
         return f"; did you mean {' or '.join(repr(names[name]) for name in near)}?"
     return f"; known are {', '.join(names.values() if listed is None else listed)}"

@@ -34,6 +34,7 @@ app = typer.Typer(
     "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 this machine lacks something (a tool, "
     "memory, space), 130 ended by Ctrl-C, 143 by SIGTERM.",
     no_args_is_help=True,
+    suggest_commands=False,  # click does
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

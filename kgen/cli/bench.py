@@ -63,7 +63,8 @@ def bench(
     limit = _percentage(fail_if_slower)
     how = find_protocol(protocol, l2, budget_s=seconds, seed=seed, input_name=dist)
     candidates = _candidates(variants, rows, cols, peers, peer_dir)
-    _require_kernels(candidates, on)
+    ours = [candidate for candidate in candidates if candidate.kind != "copy"]
+    require_kernels(on, [candidate.name for candidate in ours if candidate.is_host], len(ours))
     if limit is not None and baseline is None:
         raise UsageError("--fail-if-slower needs --baseline VARIANT to compare with")
     if limit is not None and on == "cpu":
@@ -101,16 +102,12 @@ def _candidates(
     return list(unique.values())
 
 
-def _require_kernels(candidates: Sequence[Candidate], on: str) -> None:
-    """Raise UsageError when a GPU is asked for by versions for the host alone."""
-    from kgen.store.measurement import Kind
-
-    ours = [candidate for candidate in candidates if candidate.kind is not Kind.COPY]
-    if on == "gpu" and all(candidate.is_host for candidate in ours):
-        names = ", ".join(candidate.name for candidate in ours)
+def require_kernels(on: str, hosts: Sequence[str], among: int) -> None:
+    """Raise UsageError when a GPU is asked for, and all `among` candidates are for the host."""
+    if on == "gpu" and hosts and len(hosts) == among:
         raise UsageError(
-            f"{names}: plain C++ for the host, no kernel; name a kernel to time beside it, or "
-            "verify it alone with --on cpu"
+            f"{', '.join(dict.fromkeys(hosts))}: plain C++ for the host, no kernel; name a kernel "
+            "to time beside it, or verify it alone with --on cpu"
         )
 
 

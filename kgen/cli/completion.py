@@ -7,6 +7,7 @@ behind `v7:items=`.
 from __future__ import annotations
 
 import os
+import re
 from enum import StrEnum
 from typing import Annotated
 
@@ -61,8 +62,10 @@ complete -o default -o nospace -F %(complete_func)s %(prog_name)s
         arguments, incomplete = self.get_completion_args()
         breaks = os.environ["COMP_WORDBREAKS"]
         broken = max((incomplete.rfind(mark) for mark in breaks), default=-1) + 1
-        items = self.get_completions(arguments, incomplete)
-        return "\n".join(self.format_completion(item)[broken:] for item in items)
+        option = re.match(r"--[\w-]+=", incomplete)
+        start = option[0] if option else ""  # it is no part of the answers
+        items = map(self.format_completion, self.get_completions(arguments, incomplete))
+        return "\n".join(f"{start}{item}"[broken:] for item in items if item)
 
     def format_completion(self, item: CompletionItem) -> str:
         """Return a word, with a blank if it is over; nothing for files, which bash knows itself."""

@@ -52,9 +52,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("reproduce --on cpu --study report", "counts of one, without a GPU"),
     ),
     "sweep": (
-        ("sweep --variants v5,v7 --cols 257,4096 --axis threads=128,256", ""),
+        ("sweep --rows 1024 --cols 257,4096", "all versions"),
+        ("sweep --variants v5,v7 --axis threads=64..512:64 --axis vec=1,4", ""),
         ("sweep --all --where 'threads_per_row <= cols' --dry-run", "only the plan"),
-        ("sweep --variants v5 --axis vec=1,4 --on cpu", "ranked by a model"),
+        ("sweep --variants v5,v8 --rows 256 --on cpu", "ranked by a model"),
     ),
     "results": (
         ("results --variant 'v7*' --cols 4096", "some of the rows"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgen.cli import INTERRUPTED
-from kgen.cli.bench import Db, require_no_trouble
+from kgen.cli.bench import Db, require_kernels, require_no_trouble
 from kgen.cli.complete import complete_axis, complete_variants
 from kgen.cli.console import Json, On, print_json, print_table, time_option
 from kgen.cli.progress import SweepProgress, duration
@@ -80,13 +80,6 @@ def sweep(
 
     The same command continues a sweep that was interrupted. With --on cpu the candidates are
     verified, counted, and ranked by a cost model. Without --variants all versions are swept.
-
-    \b
-    Examples:
-      kgen sweep --rows 1024 --cols 257,4096
-      kgen sweep --variants v5,v7 --axis threads=64..512:64 --axis vec=1,4
-      kgen sweep --all --where "threads_per_row * vec <= cols" --dry-run
-      kgen sweep --variants v5,v8 --rows 256 --cols 1024 --on cpu
     """
     from kgen.execute import require_place
     from kgen.sweep.halving import find_search
@@ -97,6 +90,8 @@ def sweep(
     spaces = _spaces(study, rows, cols, variants, axis, where, all_)
     planned = plan(*spaces)
     require_place(on)
+    hosts = [point.variant for point in planned.points if point.spec.is_host]
+    require_kernels(on, hosts, len(planned.points))
     how = How(
         on=on,
         protocol=find_protocol(protocol, l2, budget_s=seconds),

@@ -78,4 +78,4 @@ def choices(axis: str, overlay: Overlay = OURS) -> str:
     """Return the values that an axis takes, as a user types them."""
     if listed := listed_values(axis, overlay):
         return " ".join(map(format_value, listed))
-    return "a number" if _TYPES[axis] is int else "a number, auto"
+    return "a number" if _TYPES[axis] is int else "a number or auto"

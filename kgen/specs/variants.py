@@ -73,6 +73,8 @@ def _version(name: str, settings: str) -> Spec:
             f"there is no version {name!r}; a variant is written VERSION:AXIS=VALUE,AXIS=VALUE"
         )
         raise UsageError(f"{problem}, such as v7:items=4,threads=512")
+    if "/" in name or "." in name:
+        raise UsageError(f"there is no version {name!r}; a file of source is named .cu or .cpp")
     return find_version(name).spec
 
 

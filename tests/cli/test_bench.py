@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import kgen
+from kgen.overlay import OURS, Overlay
 from kgen.store.database import open_store
 from kgen.store.journal import Journal
 from kgen.store.measurement import Measurement, Provenance
@@ -47,8 +48,8 @@ def stored(db: Path) -> dict[str, Measurement]:
 def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with a stand-in for the GPU and for nvcc."""
 
-    def this_run(on: str) -> Provenance:
-        assert on == "gpu"
+    def this_run(on: str, overlay: Overlay) -> Provenance:
+        assert on == "gpu" and overlay == OURS
         return PROVENANCE
 
     on_fake = functools.partial(measure, open_device=FakeDevice)

@@ -111,6 +111,10 @@ def test_choices_of_own_templates(complete: Callable[..., list[str]]) -> None:
     assert found == ["v5:topology=butterfly"]
 
 
+def test_an_option_and_its_value_in_one_word(complete: Callable[..., list[str]]) -> None:
+    assert complete("kgen bench v5 --baseline=v7:ite") == ["--baseline=v7:items="]
+
+
 def test_commands_and_options(complete: Callable[..., list[str]]) -> None:
     assert complete("kgen exp") == ["explain ", "export "]
     assert complete("kgen build --all --ch") == ["--check "]
@@ -124,6 +128,8 @@ def test_commands_and_options(complete: Callable[..., list[str]]) -> None:
         ("kgen explain v8:exp=exp2,ve", ["exp2,vec=", "exp2,vec_scans="]),
         ("kgen explain v8:pre", ["prefetch="]),
         ("kgen explain v6_f", ["v6_fetch "]),
+        ("kgen bench v5 --baseline=v6_f", ["v6_fetch "]),
+        ("kgen bench v5 --baseline=v7:ite", ["items="]),
     ],
 )
 def test_what_bash_has_broken_off_is_left_out(

@@ -133,6 +133,19 @@ def test_explain_refuses_with_the_reason_and_the_nearest(call: Call) -> None:
     assert as_json.json["reasons"] == [reason.removeprefix("  - ")]
 
 
+def test_the_host_is_told_of_what_is_not_serial_alone(call: Call) -> None:
+    refused = call("explain", "cpu:row_loop=grid_stride").out
+    assert (
+        "  - row_loop=grid_stride with target=host: the host runs on one thread, row after "
+        in refused
+    )
+    assert "; use row_loop=once or target=device\n" in refused
+    assert (
+        "threads=4,row_split=tiles with target=host"
+        in call("explain", "cpu:threads=4,row_split=tiles").out
+    )
+
+
 def test_explain_on_a_shape(call: Call) -> None:
     assert call("explain", "v7:items=1", "--cols", 1027).code == 0
     refused = call("explain", "v7:items=1", "--cols", 1028)

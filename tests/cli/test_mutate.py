@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import pytest
 
+from kgen.evidence.mutation import campaign as campaigns
+from kgen.evidence.mutation.campaign import Fate, campaign
+from kgen.specs.variants import checked
 from tests.cli.conftest import Ended
 
 Call = Callable[..., Ended]
 
 
+@functools.cache
+def fates_of_k1() -> list[Fate]:
+    """What becomes of the mutants of k1, which takes seconds."""
+    return list(campaign([checked("k1")]))
+
+
+@pytest.fixture
+def once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command finds the fates of k1 where they were found before."""
+
+    def found(specs: object) -> list[Fate]:
+        assert list(specs) == [checked("k1")]  # type: ignore[call-overload]
+        return fates_of_k1()
+
+    monkeypatch.setattr(campaigns, "campaign", found)
+
+
+@pytest.mark.usefixtures("once")
 def test_numbers_add_up(call: Call) -> None:
     mutated = call("mutate", "k1", "--json")
     found = mutated.json
@@ -22,6 +44,7 @@ def test_numbers_add_up(call: Call) -> None:
     assert all(result["reason"] for result in found["results"] if result["caught_by"])
 
 
+@pytest.mark.usefixtures("once")
 def test_each_mutant_is_printed_with_its_line_and_what_catches_it(call: Call) -> None:
     mutated, found = call("mutate", "k1"), call("mutate", "k1", "--json").json
     assert mutated.code == 0
@@ -47,6 +70,7 @@ def test_what_does_the_same_says_why(call: Call, monkeypatch: pytest.MonkeyPatch
     assert survivors and out.endswith(f"{len(survivors)} survive\n")
 
 
+@pytest.mark.usefixtures("once")
 def test_the_summary_has_a_row_a_variant(call: Call) -> None:
     mutated = call("mutate", "k1", "--summary")
     assert mutated.code == 0

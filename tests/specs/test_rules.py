@@ -13,7 +13,7 @@ from tests.strategies import CHOICES, specs
 
 # variant -> (rule, what its sentence must say)
 REFUSED = {
-    "cpu:threads=2": ("host_has_one_thread", "threads=2 with row_split=none.*target=host.*use threads=1"),
+    "cpu:threads=2": ("host_has_one_thread", "threads=2 with target=host.*use threads=1 or target=device"),
     "v1:threads=2048": ("threads_fit_a_block", "threads=2048 is not a block size; use 1 to 1024"),
     "v1:threads=0": ("threads_fit_a_block", "threads=0 is not a block size"),
     "v5:threads=48": ("reduction_connects_the_row", "two_level with 48 threads a row.*threads=32 or threads=64"),

@@ -90,13 +90,18 @@ def rows_divide_the_block(spec: Spec) -> Iterator[Problem]:
 @rule("target", "row_split", "row_loop", *ROW_THREADS)
 def host_has_one_thread(spec: Spec) -> Iterator[Problem]:
     """The host version is serial."""
-    serial = spec.threads_per_block == 1 and not spec.row_split.kernel_per_phase
-    if spec.is_host and not (serial and not spec.row_loop.repeats):
+    asked = [
+        (f"threads={spec.threads_per_block}", "threads=1", spec.threads_per_block != 1),
+        (f"row_split={spec.row_split}", "row_split=none", spec.row_split.kernel_per_phase),
+        (f"row_loop={spec.row_loop}", "row_loop=once", spec.row_loop.repeats),
+    ]
+    wrong = [(given, serial) for given, serial, is_wrong in asked if is_wrong]
+    if spec.is_host and wrong:
+        given, serial = (",".join(words) for words in zip(*wrong, strict=True))
         yield Problem(
             ("threads_per_block", "threads_per_row", "row_split", "row_loop", "target"),
-            f"threads={spec.threads_per_block} with row_split={spec.row_split} and "
-            f"row_loop={spec.row_loop} on target=host: the host runs on one thread, row after row; "
-            "use threads=1,row_split=none,row_loop=once",
+            f"{given} with target=host: the host runs on one thread, row after row; use {serial} "
+            "or target=device",
         )
 
 
