@@ -45,7 +45,7 @@ def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> Ou
             "file system that programs can be run from"
         ) from None
     if not outcome.timed_out:
-        _require_unhindered(executable.name, outcome)
+        _require_no_trouble(executable.name, outcome)
     return outcome
 
 
@@ -63,7 +63,7 @@ def _outcome(process: Popen[str], job: str, timeout_s: float) -> Outcome:
     return Outcome(process.returncode, messages, True)
 
 
-def _require_unhindered(name: str, outcome: Outcome) -> None:
+def _require_no_trouble(name: str, outcome: Outcome) -> None:
     if outcome.exit_code == _LACKING:
         raise MachineTrouble(
             f"{outcome.messages.strip()}: free memory, or raise the limit (ulimit)"

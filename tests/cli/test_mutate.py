@@ -16,18 +16,18 @@ Call = Callable[..., Ended]
 
 
 @functools.cache
-def fates_of_k1() -> list[Fate]:
+def results_of_k1() -> list[MutantResult]:
     """What becomes of the mutants of k1, which takes seconds."""
     return list(campaign([checked("k1")]))
 
 
 @pytest.fixture
 def once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command finds the fates of k1 where they were found before."""
+    """The command finds the results of k1 where they were found before."""
 
-    def found(specs: object) -> list[Fate]:
+    def found(specs: object) -> list[MutantResult]:
         assert list(specs) == [checked("k1")]  # type: ignore[call-overload]
-        return fates_of_k1()
+        return results_of_k1()
 
     monkeypatch.setattr(campaigns, "campaign", found)
 

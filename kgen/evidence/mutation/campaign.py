@@ -66,10 +66,10 @@ def campaign(specs: Iterable[Spec]) -> Iterator[MutantResult]:
         for mutant in mutants(source)
     ]
     with thread_pool(os.cpu_count() or 1) as pool:
-        yield from pool.map(lambda job: fate_of(*job), jobs)
+        yield from pool.map(lambda job: result_of(*job), jobs)
 
 
-def fate_of(variant: str, original: Source, mutant: Mutant) -> MutantResult:
+def result_of(variant: str, original: Source, mutant: Mutant) -> MutantResult:
     """Return what the checks make of one mutant of a variant's source."""
     failed = first_failure(mutant.source)
     if failed:
