@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kgen.evidence.mutation import campaign as campaigns
-from kgen.evidence.mutation.campaign import Fate, campaign
+from kgen.evidence.mutation.campaign import MutantResult, campaign
 from kgen.specs.variants import checked
 from tests.cli.conftest import Ended
 
