@@ -315,9 +315,9 @@ def _place(how: How, scheduler: str | None, local_workers: int | None) -> Iterat
         yield [how], lambda jobs, record, watcher: run_jobs(jobs[0], how, record, watcher)
         return
     from kgen.sweep.cluster.distribute import run_distributed
-    from kgen.sweep.cluster.workers import open_crew
+    from kgen.sweep.cluster.workers import open_pool
 
-    with open_crew(how, scheduler, local_workers) as pool:
+    with open_pool(how, scheduler, local_workers) as pool:
         yield list(pool.hows.values()), functools.partial(run_distributed, pool)
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from kgen.store.export import write_json
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
-from kgen.studies import registers, run
+from kgen.studies import registers
+from kgen.studies import reproduce as reproduction
 from kgen.studies.facts import Facts
 from kgen.studies.result import write_result
 from kgen.studies.tables import Study
@@ -111,9 +112,9 @@ def write_studies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return one_row[variant] if rows == 1 else known(variant, rows, cols)
 
     monkeypatch.setattr(Facts, "value", unknown)
-    monkeypatch.setattr(run, "compile_reported", lambda: registers.REPORTED)
+    monkeypatch.setattr(reproduction, "compile_reported", lambda: registers.REPORTED)
     monkeypatch.setattr(fake, "report_us", us)
-    result = run.reproduce(fake.Machine(), frozenset({Study.ONE_ROW, Study.REPORT}))
+    result = reproduction.reproduce(fake.Machine(), frozenset({Study.ONE_ROW, Study.REPORT}))
     write_result(folder / "h200/studies.json", result)
 
 

@@ -10,7 +10,8 @@ import pytest
 from kgen.cli import reproduce
 from kgen.gpu import device
 from kgen.store.measurement import Outcome
-from kgen.studies import counts, registers, run
+from kgen.studies import counts, registers
+from kgen.studies import reproduce as reproduction
 from kgen.studies.claims import all_statements
 from kgen.studies.result import read_result
 from tests.cli.conftest import Ended
@@ -23,7 +24,7 @@ Call = Callable[..., Ended]
 def small_report(monkeypatch: pytest.MonkeyPatch) -> None:
     """A report of a statement about counts, one about times, and the counts of short rows."""
     some = tuple(statement for statement in all_statements() if statement.number in (6, 8))
-    monkeypatch.setattr(run, "statements", lambda studies: some)
+    monkeypatch.setattr(reproduction, "statements", lambda studies: some)
     short = tuple(row for row in counts.REPORTED if row.cols == 257)
     monkeypatch.setattr(counts, "REPORTED", short)
     monkeypatch.setattr(registers, "REPORTED", ())

@@ -120,15 +120,15 @@ def test_the_same_machine_code_ties_with_itself(device, tmp_path):
     path = tmp_path / "copy_of_v7.cu"
     path.write_text(kgen.render("v7").text + "// the same\n")
     ours = variants(device, 1024, 4096, "v7", path.as_posix())
-    station = Measurer(1024, 4096, ROTATED)
-    assert [station(Prepare(one)).reason for one in ours] == ["", ""]
+    measurer = Measurer(1024, 4096, ROTATED)
+    assert [measurer(Prepare(one)).reason for one in ours] == ["", ""]
     by_name = {one.name: one for one in ours}
     seeds = range(10)
     tied, ratios = 0, []
     for seed in seeds:
         protocol = replace(ROTATED, seed=seed, min_rounds=20, max_rounds=20)
         taken = run_rounds(
-            list(by_name), protocol, lambda name: station(Take(by_name[name])).us
+            list(by_name), protocol, lambda name: measurer(Take(by_name[name])).us
         ).samples
         ratios.append(paired_ratio(taken["v7"], taken[str(path)]).median)
         tied += len(ties(taken)) == 2

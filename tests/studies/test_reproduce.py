@@ -11,7 +11,8 @@ import pytest
 
 from kgen.errors import MissingTool, UsageError
 from kgen.store.measurement import Outcome
-from kgen.studies import counts, facts, registers, run
+from kgen.studies import counts, facts, registers
+from kgen.studies import reproduce as reproduction
 from kgen.studies.facts import Facts, Profiled
 from kgen.studies.grids import grids
 from kgen.studies.markdown import markdown
@@ -79,7 +80,7 @@ def no_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
         return stores if metric is facts.Counted.STORES else row.loads + stores
 
     monkeypatch.setattr(Facts, "value", value)
-    monkeypatch.setattr(run, "compile_reported", lambda: registers.REPORTED)
+    monkeypatch.setattr(reproduction, "compile_reported", lambda: registers.REPORTED)
 
 
 def part(result: StudyResult, number: int, words: str) -> PartResult:

@@ -15,14 +15,13 @@ from kgen.errors import MissingTool, UsageError
 from kgen.specs.variants import checked
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.sweep.cluster import connect as cluster_module
-from kgen.sweep.cluster import local
-from kgen.sweep.cluster import pool as crew_module
-from kgen.sweep.cluster import run as distributed_module
+from kgen.sweep.cluster import distribute as distributed_module
+from kgen.sweep.cluster import local, workers
 from kgen.sweep.cluster.connect import connected
 from kgen.sweep.cluster.distribute import chunks, run_distributed
 from kgen.sweep.cluster.local import local_cluster
 from kgen.sweep.cluster.tasks import Describe, Kept, WorkerFacts
-from kgen.sweep.cluster.workers import open_crew
+from kgen.sweep.cluster.workers import open_pool
 from kgen.sweep.jobs import Job
 from kgen.sweep.measure import How, run_jobs
 from kgen.timing.candidates import of_targets
@@ -78,7 +77,7 @@ def swept(
     variants: Sequence[str] = VARIANTS,
 ) -> Kept:
     kept = kept or Kept()
-    with open_crew(how, scheduler, describe=describe) as pool:
+    with open_pool(how, scheduler, describe=describe) as pool:
         run_distributed(pool, [[a_job(variants)] for _ in pool.hows], kept, kept)
     return kept
 
@@ -175,11 +174,11 @@ def test_an_interrupt_ends_what_runs_and_keeps_what_came(scheduler: str, tmp_pat
 
 
 def test_another_kgen_is_refused(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew_module, "own_facts", lambda: WorkerFacts("0.0.1", "abc"))
+    monkeypatch.setattr(workers, "own_facts", lambda: WorkerFacts("0.0.1", "abc"))
     how = How(on="cpu", protocol=PROTOCOL, provenance=NOWHERE)
     with (
         pytest.raises(UsageError, match=r"worker \d has kgen .* kgen 0\.0\.1 with templates abc"),
-        open_crew(how, scheduler, describe=one_model),
+        open_pool(how, scheduler, describe=one_model),
     ):
         pass
 
@@ -195,7 +194,7 @@ def test_workers_without_a_gpu_only_compile() -> None:
         pytest.raises(
             UsageError, match=r"no worker of .* has the resource GPU; start one for each"
         ),
-        open_crew(how, cluster.scheduler_address),
+        open_pool(how, cluster.scheduler_address),
     ):
         pass
 
@@ -204,7 +203,7 @@ def test_a_scheduler_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "CONNECT_S", 0.5)
     how = How(on="cpu", protocol=PROTOCOL, provenance=NOWHERE)
     for address in ("tcp://127.0.0.1:9", "nonsense://", "nonsense", "http://127.0.0.1:9", "a:b"):
-        with pytest.raises(UsageError, match="no scheduler"), open_crew(how, address):
+        with pytest.raises(UsageError, match="no scheduler"), open_pool(how, address):
             pass
 
 
@@ -244,14 +243,14 @@ def test_why_local_workers_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None
 def test_too_few_gpus_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     how = How(on="gpu", protocol=PROTOCOL, provenance=NOWHERE)
-    with pytest.raises(UsageError, match="CUDA_VISIBLE_DEVICES=3 shows 1"), open_crew(how, None, 2):
+    with pytest.raises(UsageError, match="CUDA_VISIBLE_DEVICES=3 shows 1"), open_pool(how, None, 2):
         pass
 
 
 def test_the_extra_is_named_where_dask_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     how = How(on="cpu", protocol=PROTOCOL, provenance=NOWHERE)
-    with pytest.raises(MissingTool, match=r"\.\[cluster\]"), open_crew(how, None, 2):
+    with pytest.raises(MissingTool, match=r"\.\[cluster\]"), open_pool(how, None, 2):
         pass
 
 

@@ -16,8 +16,8 @@ from kgen.gpu import device, execute, graph
 from kgen.gpu.memory import Buffer, DeviceMatrix
 from kgen.launch import Launch, LaunchPlan
 from kgen.store.measurement import Kind
+from kgen.timing import gpu_buffers
 from kgen.timing import protocol as protocol_module
-from kgen.timing import stage as stage_module
 from kgen.timing.candidates import Candidate, copies
 from kgen.timing.gpu_buffers import GpuBuffers
 from kgen.timing.protocol import L2, REPORT, ROTATED
@@ -47,9 +47,9 @@ class OnFake:
         monkeypatch.setattr(graph, "load_bindings", lambda: self.bindings)
         gpu = device.Gpu()
         monkeypatch.setattr(execute, "gpu", lambda: gpu)
-        monkeypatch.setattr(stage_module, "the_gpu", lambda: gpu)
+        monkeypatch.setattr(gpu_buffers, "the_gpu", lambda: gpu)
         info = SimpleNamespace(l2_bytes=L2_BYTES)
-        monkeypatch.setattr(stage_module, "device_info", lambda: info)
+        monkeypatch.setattr(gpu_buffers, "device_info", lambda: info)
 
     def kernel(
         self, name: str, args: tuple[str, ...] = ARGS, workspace_bytes: int = 0

@@ -217,7 +217,7 @@ def _nobody(where: str, others: int) -> str:
 
 
 @contextmanager
-def open_crew(
+def open_pool(
     how: How,
     scheduler: str | None = None,
     local_workers: int | None = None,
