@@ -23,11 +23,12 @@ from kgen.errors import MachineTrouble
 from kgen.processes import end, python, run, running, start, thread_pool
 from kgen.reaper import marked
 
-from .processes import HANGING, are_gone, await_file, traced
+from .processes import HANGING, LIMIT_S, are_gone, await_file, traced
 
 # Starts a program in a thread that ends before the program does.
 OWNER = f"""
-import threading, time
+import signal, threading, time
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # which a shell ignores for what it starts with &
 from kgen.processes import start
 thread = threading.Thread(target=lambda: start(["sh", "-c", {HANGING!r}]))
 thread.start(); thread.join(); time.sleep(600)
@@ -42,11 +43,11 @@ def test_programs_end_with_who_started_them(how: signal.Signals, tmp_path: Path)
     time.sleep(0.1)  # longer than the thread was there
     assert len(marked(mark)) >= 4
     owner.send_signal(how)
-    owner.wait()
+    owner.wait(LIMIT_S)
     assert are_gone(mark)
 
 
-def test_the_keeper_ends_with_a_process_that_ends_by_itself(tmp_path: Path) -> None:
+def test_the_reaper_ends_with_a_process_that_ends_by_itself(tmp_path: Path) -> None:
     mark, environment = traced()
     code = "from kgen.processes import run; run(['true'])"
     subprocess.run([*python("os")[:-1], code], cwd=tmp_path, env=environment, check=True)

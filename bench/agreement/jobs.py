@@ -37,7 +37,6 @@ MUTANTS = {
     ("v2", "barrier removed", 3): ("racecheck", "5x1027"),
     ("c1", "barrier removed", 3): ("racecheck", "5x1027"),
     ("v9", "barrier removed", 3): ("racecheck", "300x1027"),
-    ("v8:threads_per_row=8", "mask of half a row", 1): ("synccheck", "17x257"),
     ("v8:threads_per_row=8", "mask of the whole warp", 1): ("synccheck", "17x257"),
     ("v6", "one column too many", 1): ("memcheck", "1x257"),
     ("v8", "one row too many", 1): ("memcheck", "17x257"),

@@ -47,7 +47,7 @@ def test_effects_show_what_they_rest_on(capsys):
 
 def test_two_axes_that_are_one_change_are_shown_once(capsys):
     text = printed(capsys, [made("v5", 10), made("v8", 12)])
-    assert line(text, "row_map", "(with", "topology)")[3:] == ["block", "best", "winner"]
+    assert line(text, "threads_per_row", "(with", "topology)")[3:] == ["auto", "best", "winner"]
     assert "topology (with" not in text
     text = printed(capsys, [made("v5", 10), made("v6", 12), made("v6_double", 13)])
     assert "vec (with vec_scans)" in text

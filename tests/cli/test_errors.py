@@ -212,9 +212,10 @@ def test_a_cache_that_cannot_be_written(
 
 
 def test_no_place_for_temporary_files(
-    call: Call, cxx: None, nvcc: None, monkeypatch: pytest.MonkeyPatch
+    call: Call, cxx: None, nvcc: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TMPDIR", "/nonexistent")
+    monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / "cache"))
     sentence = "no temporary file can be made in /nonexistent (No such file or directory): set TMP"
     for command in ("build --variant v7", "run v7"):
         assert_one_sentence(call(*command.split()), 3, sentence)

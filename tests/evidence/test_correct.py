@@ -47,7 +47,7 @@ def test_versions_in_other_orders_of_threads(name: str, schedule: str) -> None:
         "k3:vec=4,vec_scans=first", "k3:cache=shared,vec=4,vec_scans=second", "v1:merge=paired",
         "k2:merge=paired", "v3:merge=paired", "t1:update=online", "t1:cache=exps_output,vec=4",
         "t1:update=online_tile", "t2:merge=paired", "t2:cache=registers", "t2:cache=shared,vec=4",
-        "t2:threads=96", "t2:vec=4", "v8:topology=tree", "v5:topology=tree,threads=1", "v8:prefetch=true,vec=4",
+        "t2:threads=96", "t2:vec=4", "v8:topology=tree", "v5:topology=tree,threads=2", "v8:prefetch=true,vec=4",
         "v5:exp=__expf", "v5:exp=exp2", "k1:update=online_shared", "cpu:update=online_branch,exp=exp2",
         "v9:cache=shared,grid=3", "v9:topology=warp,cache=shared,threads=32,grid=2",
         "t2:row_map=grid_stride,cache=shared,vec=4,grid=3", "v9:cache=shared,unaligned=scalar_groups,grid=3",
@@ -70,7 +70,7 @@ def test_any_valid_combination_is_right(spec: Spec, cols: int, rows: int) -> Non
     if problems_for(spec, rows, cols):
         return
     x = mixed_rows(ALL_INPUTS, rows, cols)
-    verdict = judge(run(spec, x), x, serial_additions(spec, cols))
+    verdict = judge(run(spec, x), x, serial_additions(spec, cols), spec.op)
     assert verdict.ok, verdict.reason
 
 
