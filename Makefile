@@ -1,6 +1,6 @@
 # Two commands need nothing but Python 3.11+, make and a C++ compiler:
 #   make demo   build every named version, compile them, verify them on the CPU
-#   make test   run the tests
+#   make test   run the tests (make quick those that take less than a minute)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 EXTRAS = dev$(if $(and $(shell command -v nvcc),$(shell command -v nvdisasm)),,$(comma)nvcc)
 comma := ,
 
-.PHONY: demo test lint clean
+.PHONY: demo test quick lint clean
 
 demo: $(READY)
 	$(BIN)/kgen build --all
@@ -17,6 +17,9 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/pytest -n auto
+
+quick: $(READY)
+	$(BIN)/pytest -n auto -m 'not slow and not gpu'
 
 lint: $(READY)
 	$(BIN)/black --check .

@@ -25,6 +25,8 @@ from kgen.reaper import marked
 
 from .processes import HANGING, LIMIT_S, are_gone, await_file, traced
 
+pytestmark = pytest.mark.slow
+
 # Starts a program in a thread that ends before the program does.
 OWNER = f"""
 import signal, threading, time

@@ -16,12 +16,15 @@ import pytest
 from kgen.store.export import read_json, write_json
 from tests.bench.folder import OBJECTS, TUNED, write_benches, write_objects, write_studies
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib", reason="plots need matplotlib")
 BENCH = Path(__file__).parents[2] / "bench"
 PLOTS = {
     "percent_of_copy_cold.svg",
     "percent_of_copy_warm.svg",
     "percent_of_copy_report.svg",
+    "percent_of_copy_short.svg",
     "over_n_c1_t1_t2.svg",
     "over_n_v7_v8.svg",
 }

@@ -23,6 +23,8 @@ from kgen.timing.summary import blank
 from tests.cli.conftest import Ended
 from tests.timing.fakes import PROVENANCE, FakeDevice, compile_fakes
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[..., Ended]
 SMALL = ("--rows", 30, "--cols", 50)
 

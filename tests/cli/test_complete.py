@@ -23,6 +23,8 @@ from kgen.specs.spec import AXES, ROW_MAP, short_name
 from kgen.specs.versions import VERSIONS
 from tests.cli.conftest import Ended
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[..., Ended]
 BREAKS = " \t\n\"'><=;|&(:"
 BUTTERFLY = Path(__file__).parents[2] / "examples/butterfly"

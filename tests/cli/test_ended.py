@@ -21,6 +21,8 @@ from kgen.store.database import open_store
 from tests.cli.conftest import Ended
 from tests.processes import HANGING, LIMIT_S, are_gone, await_file, traced
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[..., Ended]
 SMALL = ("--rows", 3, "--cols", 5)
 

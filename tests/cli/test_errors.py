@@ -17,6 +17,8 @@ import pytest
 import kgen
 from tests.cli.conftest import Ended
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[..., Ended]
 
 # arguments -> what the sentence says; FILES below are in the working directory.

@@ -12,6 +12,8 @@ from kgen.evidence.mutation.campaign import MutantResult, campaign
 from kgen.specs.variants import checked
 from tests.cli.conftest import Ended
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[..., Ended]
 
 

@@ -23,6 +23,8 @@ from kgen.sources.source import Source
 
 from .conftest import marked_line
 
+pytestmark = pytest.mark.slow
+
 RunKernel = Callable[..., NDArray[np.float32]]
 MakeSource = Callable[..., Source]
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+pytestmark = pytest.mark.slow
+
 RunKernel = Callable[..., NDArray[np.float32]]
 
 KERNEL = 'extern "C" __global__ void k(const float* x, float* y, int rows, int cols) {{ {} }}'

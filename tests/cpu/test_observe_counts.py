@@ -14,6 +14,8 @@ from kgen.execute import find_target, observe, source_for
 from kgen.launch import Launch, LaunchPlan
 from kgen.sources.source import Source
 
+pytestmark = pytest.mark.slow
+
 MakeSource = Callable[..., Source]
 
 # The V1-V9 report measured these on its GPU: warp-level global loads and stores, 256 threads.

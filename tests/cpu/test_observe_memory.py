@@ -14,6 +14,8 @@ from kgen.sources.source import Source
 
 from .conftest import marked_line
 
+pytestmark = pytest.mark.slow
+
 MakeSource = Callable[..., Source]
 Observe = Callable[..., Observation]
 

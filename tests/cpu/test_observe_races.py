@@ -17,6 +17,8 @@ from kgen.specs.versions import VERSIONS
 
 from .conftest import marked_line
 
+pytestmark = pytest.mark.slow
+
 MakeSource = Callable[..., Source]
 Observe = Callable[..., Observation]
 

@@ -16,6 +16,8 @@ from kgen.cpu.compiler import find_cxx
 from kgen.cpu.host import _library
 from kgen.sources.source import Source
 
+pytestmark = pytest.mark.slow
+
 RunKernel = Callable[..., NDArray[np.float32]]
 MakeSource = Callable[..., Source]
 

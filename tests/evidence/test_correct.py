@@ -18,6 +18,8 @@ from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
 from tests.strategies import valid_specs
 
+pytestmark = pytest.mark.slow
+
 COLS = [1, 2, 3, 5, 31, 33, 64, 67, 129, 257, 260, 1000, 1027]
 
 
@@ -59,7 +61,7 @@ def test_combinations_at_their_boundaries(variant: str) -> None:
 
 
 @settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

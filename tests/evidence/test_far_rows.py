@@ -12,6 +12,8 @@ from kgen.specs.rules import problems_for
 from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
 
+pytestmark = pytest.mark.slow
+
 GPU_VERSIONS = [name for name in VERSIONS if name != "cpu"]
 WIDE = "static_cast<size_t>(row) *"
 

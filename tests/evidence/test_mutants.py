@@ -8,6 +8,8 @@ from kgen.evidence.check import check
 from kgen.sources.render import render
 from kgen.specs.variants import checked
 
+pytestmark = pytest.mark.slow
+
 SYNC = "__syncthreads();"
 # what is wrong -> (variant, text in the source, what the mistake makes of it)
 MUTANTS = {

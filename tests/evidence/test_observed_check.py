@@ -13,6 +13,8 @@ from kgen.sources.render import render
 from kgen.sources.source import Source
 from kgen.specs.variants import checked
 
+pytestmark = pytest.mark.slow
+
 BETWEEN = "__syncthreads();  // all have read the result before the next reduction writes there"
 # The order of threads in which the results do not show the race.
 IN_ORDER = ("in_order",)

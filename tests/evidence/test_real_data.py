@@ -18,6 +18,8 @@ from sklearn.model_selection import train_test_split
 from kgen import cpu
 from kgen.errors import MissingTool
 
+pytestmark = pytest.mark.slow
+
 
 class Digits(NamedTuple):
     """The logits of test images (images x 10), the digits they show, and the file of the logits."""

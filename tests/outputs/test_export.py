@@ -30,6 +30,8 @@ from kgen.specs.versions import VERSIONS
 from tests.outputs.fake_pycuda import CompileError, Error, FakePycuda, OutOfMemory
 from tests.strategies import resolved, valid_specs
 
+pytestmark = pytest.mark.slow
+
 GPU_VERSIONS = [name for name, version in VERSIONS.items() if not version.spec.is_host]
 OVERRIDES = [
     "k1:cache=inputs_shared,vec=4,threads=64",

@@ -15,6 +15,8 @@ from kgen.specs.variants import checked, spelling
 from kgen.toolchain import find_nvcc
 from tests.strategies import resolved, valid_specs
 
+pytestmark = pytest.mark.slow
+
 GENERATED = Path(__file__).parents[2] / "generated"
 INCLUDE = re.compile(r"^#include.*\n", re.MULTILINE)
 

@@ -29,6 +29,8 @@ from kgen.timing.protocol import Protocol
 from kgen.timing.provenance import this_run
 from tests.sweep.fake_gpus import FakeGpu, is_gone, one_model, two_models
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 
 ROWS, COLS = 4, 64

@@ -19,6 +19,8 @@ from kgen.errors import MachineTrouble, UsageError
 from kgen.sweep.cluster.process import TaskLost, run_task, stop_tasks
 from tests.sweep.fake_gpus import is_gone
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Act:

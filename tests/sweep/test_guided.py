@@ -29,6 +29,8 @@ from kgen.timing.provenance import this_run
 from kgen.timing.summary import blank
 from tests.sweep.fake_gpus import FakeGpu, compile_fakes
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("optuna")
 
 ROWS, COLS = 4, 64

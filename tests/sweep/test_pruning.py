@@ -18,6 +18,8 @@ from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
 from kgen.toolchain import Binary, CompileOptions, KernelResources
 
+pytestmark = pytest.mark.slow
+
 
 def binary(arch: str = "sm_90", kernels: tuple[str, ...] = ("k",), **takes: Any) -> Binary:
     """Make a binary whose kernels take 32 registers, and what is named."""

@@ -29,6 +29,8 @@ from kgen.toolchain import (
     nvcc as nvcc_module,
 )
 
+pytestmark = pytest.mark.slow
+
 MakeSource = Callable[..., Source]
 MakeProgram = Callable[[str, str], Path]
 

@@ -15,6 +15,8 @@ from kgen.sources.source import Source
 from kgen.toolchain import compile_cubin, machine_code_digest
 from kgen.toolchain.machine_code import arch_of, is_whole, sections, stands_alone
 
+pytestmark = pytest.mark.slow
+
 MakeSource = Callable[..., Source]
 
 # One kernel's code, and what keeps it from meaning the same in every module.

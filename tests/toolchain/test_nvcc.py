@@ -17,6 +17,8 @@ from kgen.sources.source import Source
 from kgen.toolchain import Binary, CompileOptions, compile_cubin, compile_many, find_nvcc
 from kgen.toolchain.headers import headers_of, with_users_names
 
+pytestmark = pytest.mark.slow
+
 MakeSource = Callable[..., Source]
 
 KERNELS = """
