@@ -84,7 +84,7 @@ def row_sum_tolerance(serial_additions: int, cols: int) -> float:
     return tolerance(serial_additions) + 3 * FLOAT32_ROUNDING * math.log(max(cols, 1))
 
 
-class Element(NamedTuple):
+class WorstElement(NamedTuple):
     """One element of the output: where it is, what the kernel wrote and what it should be."""
 
     row: int
@@ -107,7 +107,7 @@ class Verdict:
     max_abs_error: float = 0.0
     max_rel_error: float = 0.0
     row_sum_error: float = 0.0
-    worst: Element | None = None
+    worst: WorstElement | None = None
     row: int = 0
     reason: str = ""
 
@@ -189,7 +189,7 @@ class _Chunk:
 
     max_abs_error: float
     max_rel_error: float
-    worst: Element
+    worst: WorstElement
     row_sum_error: float
     worst_sum_row: int
 
@@ -212,7 +212,7 @@ def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int, op: Op) 
     return _Chunk(
         max_abs_error=float(error.max()),
         max_rel_error=float(relative[row, col]),
-        worst=Element(start + row, col, float(got[row, col]), float(expected[row, col])),
+        worst=WorstElement(start + row, col, float(got[row, col]), float(expected[row, col])),
         row_sum_error=float(sum_error[sum_row]),
         worst_sum_row=start + sum_row,
     )

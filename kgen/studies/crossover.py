@@ -30,7 +30,7 @@ SWEEPS = (
 
 
 @dataclass(frozen=True)
-class Crossover:
+class CrossoverPoint:
     """Row length `at` which the ratio a / b crosses 1; below it `faster_below` is the faster one.
 
     It is between `low` and `high` with the confidence of the ratios; None where the measured
@@ -43,7 +43,7 @@ class Crossover:
     faster_below: str
 
 
-def crossovers(a: str, b: str, ratios: Mapping[int, Ratio]) -> list[Crossover]:
+def crossovers(a: str, b: str, ratios: Mapping[int, Ratio]) -> list[CrossoverPoint]:
     """Return every crossing of the ratios a / b by row length through 1, shortest row first.
 
     Between two lengths the logarithm of the ratio is a line over the logarithm of the length.
@@ -62,7 +62,7 @@ def crossovers(a: str, b: str, ratios: Mapping[int, Ratio]) -> list[Crossover]:
         last = [ratios[n].low if rises else 1 / ratios[n].high for n in lengths]
         low = _nearest(lengths, first, range(index, -1, -1))
         high = _nearest(lengths, last, range(index, len(lengths) - 1))
-        found.append(Crossover(at, low, high, a if rises else b))
+        found.append(CrossoverPoint(at, low, high, a if rises else b))
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kgen.errors import KgenError
 from kgen.store.measurement import Outcome
 from kgen.studies.claims import Crossing, Fact, Part, Statement
-from kgen.studies.crossover import Crossover, Sweep, crossovers
+from kgen.studies.crossover import CrossoverPoint, Sweep, crossovers
 from kgen.studies.dissections import Comparison, Dissection
 from kgen.studies.facts import Facts
 from kgen.studies.judge import judge
@@ -122,7 +122,7 @@ def _metrics(dissection: Dissection, facts: Facts) -> dict[str, dict[str, float]
 def sweep_result(sweep: Sweep, times: Times, l2_states: Sequence[str]) -> SweepResult:
     """Return the ratios over row lengths and where they cross 1."""
     ratios: dict[str, dict[str, Ratio]] = {}
-    crossings: dict[str, tuple[Crossover, ...]] = {}
+    crossings: dict[str, tuple[CrossoverPoint, ...]] = {}
     reasons: dict[str, str] = {}
     for l2 in l2_states:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kgen.studies.counts import Accesses
-from kgen.studies.crossover import Crossover
+from kgen.studies.crossover import CrossoverPoint
 from kgen.studies.registers import Compiled, Resources
 from kgen.studies.result import (
     CellResult,
@@ -216,7 +216,7 @@ def _sweep(sweep: SweepResult, states: Sequence[str]) -> Grid:
     return Grid(title, ("N>", *(f"L2 {l2}>" for l2 in states)), rows, tuple(notes))
 
 
-def _crossover(crossover: Crossover, sweep: SweepResult) -> str:
+def _crossover(crossover: CrossoverPoint, sweep: SweepResult) -> str:
     low = "the shortest" if crossover.low is None else f"{crossover.low:,.0f}"
     high = "the longest" if crossover.high is None else f"{crossover.high:,.0f}"
     other = sweep.b if crossover.faster_below == sweep.a else sweep.a

@@ -5,10 +5,10 @@ from __future__ import annotations
 from kgen.errors import KgenError
 from kgen.studies import verdicts
 from kgen.studies.claims import Crossing, Fact, Part, Timed
-from kgen.studies.crossover import Crossover, crossovers
+from kgen.studies.crossover import CrossoverPoint, crossovers
 from kgen.studies.facts import Facts
 from kgen.studies.times import Times
-from kgen.studies.verdicts import Judgement, Verdict, unknown
+from kgen.studies.verdicts import Conclusion, Judgement, unknown
 from kgen.timing.statistics import Ratio
 
 
@@ -51,13 +51,13 @@ def judge_crossing(part: Crossing, ratios: dict[int, Ratio]) -> Judgement:
     inside = [b for b in bounds if least <= b.low and b.high <= most]
     touching = [b for b in bounds if b.low <= most and b.high >= least]
     if inside:
-        return Judgement(Verdict.HOLDS, inside[0])
+        return Judgement(Conclusion.HOLDS, inside[0])
     if touching:
-        return Judgement(Verdict.NOISE, touching[0])
-    return Judgement(Verdict.FAILS, reason=f"{part.a} overtakes {part.b} nowhere between")
+        return Judgement(Conclusion.NOISE, touching[0])
+    return Judgement(Conclusion.FAILS, reason=f"{part.a} overtakes {part.b} nowhere between")
 
 
-def _bounds(crossing: Crossover, ratios: dict[int, Ratio]) -> Ratio:
+def _bounds(crossing: CrossoverPoint, ratios: dict[int, Ratio]) -> Ratio:
     """Return the crossing's row length with its interval; an open end is that of the lengths."""
     low = min(ratios) if crossing.low is None else crossing.low
     high = max(ratios) if crossing.high is None else crossing.high

@@ -11,10 +11,10 @@ from kgen.errors import UsageError
 from kgen.files import write_atomically
 from kgen.store.measurement import Outcome, Provenance
 from kgen.studies.counts import Accesses
-from kgen.studies.crossover import Crossover
+from kgen.studies.crossover import CrossoverPoint
 from kgen.studies.registers import Compiled
 from kgen.studies.tables import Study
-from kgen.studies.verdicts import Judgement, Verdict
+from kgen.studies.verdicts import Conclusion, Judgement
 from kgen.timing.statistics import Ratio
 
 FORMAT = 1
@@ -76,7 +76,7 @@ class StatementResult:
     number: int
     study: Study
     words: str
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, Conclusion]
     parts: tuple[PartResult, ...]
 
 
@@ -125,7 +125,7 @@ class SweepResult:
     b: str
     rows: int
     ratios: dict[str, dict[str, Ratio]]
-    crossovers: dict[str, tuple[Crossover, ...]]
+    crossovers: dict[str, tuple[CrossoverPoint, ...]]
     reasons: dict[str, str]
 
 

@@ -17,7 +17,7 @@ class NotMeasured(KgenError):
     """Something that a verdict rests on is not there; the message says why."""
 
 
-class Verdict(StrEnum):
+class Conclusion(StrEnum):
     """What can be said of a statement: it stands, it falls, or the measurement cannot tell."""
 
     HOLDS = "holds"
@@ -33,14 +33,14 @@ class Judgement:
     A verdict of UNKNOWN has a reason instead of a figure.
     """
 
-    verdict: Verdict
+    verdict: Conclusion
     figure: Ratio | None = None
     reason: str = ""
 
 
 def unknown(reason: str) -> Judgement:
     """Return the judgement of what was not measured."""
-    return Judgement(Verdict.UNKNOWN, reason=reason)
+    return Judgement(Conclusion.UNKNOWN, reason=reason)
 
 
 def faster(ratio: Ratio) -> Judgement:
@@ -54,8 +54,8 @@ def not_faster(ratio: Ratio) -> Judgement:
     It holds when a can be no more than MARGIN faster, and falls when a is faster for certain.
     """
     if ratio.high < 1:
-        return Judgement(Verdict.FAILS, ratio)
-    return Judgement(Verdict.HOLDS if ratio.low >= 1 - MARGIN else Verdict.NOISE, ratio)
+        return Judgement(Conclusion.FAILS, ratio)
+    return Judgement(Conclusion.HOLDS if ratio.low >= 1 - MARGIN else Conclusion.NOISE, ratio)
 
 
 def about(ratio: Ratio, expected: float, tolerance: float) -> Judgement:
@@ -70,9 +70,9 @@ def same(ratio: Ratio, within: float) -> Judgement:
 
 def _between(ratio: Ratio, least: float, most: float) -> Judgement:
     if least < ratio.low and ratio.high < most:
-        return Judgement(Verdict.HOLDS, ratio)
+        return Judgement(Conclusion.HOLDS, ratio)
     outside = ratio.high < least or ratio.low > most
-    return Judgement(Verdict.FAILS if outside else Verdict.NOISE, ratio)
+    return Judgement(Conclusion.FAILS if outside else Conclusion.NOISE, ratio)
 
 
 def compare(value: float, relation: str, expected: float, tolerance: float = 0) -> Judgement:
@@ -88,11 +88,11 @@ def compare(value: float, relation: str, expected: float, tolerance: float = 0) 
         ">": value > expected,
         "about": abs(value - expected) <= tolerance * abs(expected),
     }[relation]
-    return Judgement(Verdict.HOLDS if holds else Verdict.FAILS, Ratio(value, value, value))
+    return Judgement(Conclusion.HOLDS if holds else Conclusion.FAILS, Ratio(value, value, value))
 
 
-def all_of(verdicts: Iterable[Verdict]) -> Verdict:
+def all_of(verdicts: Iterable[Conclusion]) -> Conclusion:
     """Return the verdict on a statement of several parts: the worst that one of them has."""
     found = set(verdicts)
-    order = (Verdict.FAILS, Verdict.UNKNOWN, Verdict.NOISE)
-    return next((verdict for verdict in order if verdict in found), Verdict.HOLDS)
+    order = (Conclusion.FAILS, Conclusion.UNKNOWN, Conclusion.NOISE)
+    return next((verdict for verdict in order if verdict in found), Conclusion.HOLDS)

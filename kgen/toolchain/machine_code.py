@@ -7,16 +7,15 @@ belong to one kernel; `.nv.constantN` and `.nv.global` to all of the module.
 from __future__ import annotations
 
 import hashlib
+import io
 import re
-import struct
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
 
 from kgen.toolchain.binary import Binary
 
-_HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_CUDA = 190  # the machine
-_ABI_VERSION_AT, _ABI_OF_CUDA_13 = 8, 8
-_WITHOUT_CONTENT = 8  # the type of sections that have a size and no bytes
+_ABI_OF_CUDA_13 = 8
 _OF_MODULE = re.compile(r"(\.rela?)?\.nv\.(constant\d+|global|global\.init)")
 _RELOCATIONS = re.compile(r"\.rela?\.(text|nv\.constant\d+)\..+")
 
@@ -61,10 +60,11 @@ def is_whole(image: bytes) -> bool:
     """
     if not image.startswith(b"\x7fELF"):
         return bool(image)
-    if len(image) < _HEADER.size:
+    try:
+        header = ELFFile(io.BytesIO(image)).header
+    except ELFError:
         return False
-    *_, table, _, _, _, _, size, count, _ = _HEADER.unpack_from(image)
-    return bool(table + size * count <= len(image))
+    return bool(header.e_shoff + header.e_shnum * header.e_shentsize <= len(image))
 
 
 def arch_of(image: bytes) -> str | None:
@@ -72,26 +72,23 @@ def arch_of(image: bytes) -> str | None:
 
     It is in the file's flags: in their lowest byte until CUDA 12, since then in the second.
     """
-    if len(image) < _HEADER.size or not image.startswith(b"\x7fELF"):
+    try:
+        header = ELFFile(io.BytesIO(image)).header
+    except ELFError:
         return None
-    machine, flags = (_HEADER.unpack_from(image)[field] for field in (1, 6))
-    if machine != _CUDA:
+    if header.e_machine != "EM_CUDA":
         return None
-    shift = 8 if image[_ABI_VERSION_AT] >= _ABI_OF_CUDA_13 else 0
-    return f"sm_{flags >> shift & 0xFF}"
+    shift = 8 if header.e_ident.EI_ABIVERSION >= _ABI_OF_CUDA_13 else 0
+    return f"sm_{header.e_flags >> shift & 0xFF}"
 
 
 def sections(image: bytes) -> dict[str, bytes]:
     """Return the contents of a cubin's sections by name; those without bytes are empty."""
-    *_, table, _, _, _, _, size, count, names_at = _HEADER.unpack_from(image)
-    headers = [_SECTION.unpack_from(image, table + index * size) for index in range(count)]
-    names = headers[names_at][4]
-    found = {}
-    for name_at, kind, _, _, offset, length, *_ in headers:
-        start = names + name_at
-        name = image[start : image.index(b"\0", start)].decode()
-        found[name] = b"" if kind == _WITHOUT_CONTENT else image[offset : offset + length]
-    return found
+    found = ELFFile(io.BytesIO(image)).iter_sections()
+    return {
+        section.name: b"" if section["sh_type"] == "SHT_NOBITS" else section.data()
+        for section in found
+    }
 
 
 def _digest(parts: dict[str, bytes], takes: list[int]) -> str:

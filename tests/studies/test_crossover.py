@@ -9,7 +9,7 @@ import pytest
 from kgen.studies.claims import Crossing, all_statements
 from kgen.studies.crossover import crossovers
 from kgen.studies.judge import judge_crossing
-from kgen.studies.verdicts import Verdict
+from kgen.studies.verdicts import Conclusion
 from kgen.timing.statistics import Ratio
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
@@ -74,15 +74,15 @@ def test_every_crossing_is_told() -> None:
 @pytest.mark.parametrize(
     ("at", "spread", "verdict"),
     [
-        (600, 0.05, Verdict.HOLDS),
-        (270, 0.05, Verdict.NOISE),  # its interval begins below 257
-        (100, 0.05, Verdict.FAILS),  # a crossing, and not there
-        (1, 0.05, Verdict.FAILS),  # slower everywhere
-        (1e6, 0.05, Verdict.FAILS),  # faster everywhere
-        (600, 0.5, Verdict.NOISE),
+        (600, 0.05, Conclusion.HOLDS),
+        (270, 0.05, Conclusion.NOISE),  # its interval begins below 257
+        (100, 0.05, Conclusion.FAILS),  # a crossing, and not there
+        (1, 0.05, Conclusion.FAILS),  # slower everywhere
+        (1e6, 0.05, Conclusion.FAILS),  # faster everywhere
+        (600, 0.5, Conclusion.NOISE),
     ],
 )
-def test_the_verdict_on_a_crossover(at: float, spread: float, verdict: Verdict) -> None:
+def test_the_verdict_on_a_crossover(at: float, spread: float, verdict: Conclusion) -> None:
     (part,) = [p for s in all_statements() for p in s.parts if isinstance(p, Crossing)]
     judged = judge_crossing(part, power(at, spread=spread))
     assert judged.verdict is verdict
@@ -93,4 +93,4 @@ def test_the_verdict_on_a_crossover(at: float, spread: float, verdict: Verdict) 
 
 def test_a_crossing_in_the_other_direction_is_none() -> None:
     (part,) = [p for s in all_statements() for p in s.parts if isinstance(p, Crossing)]
-    assert judge_crossing(part, power(600, slope=-0.3)).verdict is Verdict.FAILS
+    assert judge_crossing(part, power(600, slope=-0.3)).verdict is Conclusion.FAILS

@@ -25,7 +25,7 @@ from kgen.studies.result import (
     write_result,
 )
 from kgen.studies.tables import Study
-from kgen.studies.verdicts import NotMeasured, Verdict
+from kgen.studies.verdicts import Conclusion, NotMeasured
 from tests.studies.fake import Machine
 
 REPORT = frozenset({Study.REPORT})
@@ -89,7 +89,7 @@ def part(result: StudyResult, number: int, words: str) -> PartResult:
     return found
 
 
-def verdicts(result: StudyResult, l2: str) -> dict[int, Verdict]:
+def verdicts(result: StudyResult, l2: str) -> dict[int, Conclusion]:
     return {statement.number: statement.verdicts[l2] for statement in result.statements}
 
 
@@ -101,7 +101,7 @@ def test_on_the_reports_machine_all_statements_hold() -> None:
     result = reproduce(Machine(), profiles=PROFILES)
     assert result.l2_states == ("warm", "cold")
     for l2 in result.l2_states:
-        assert verdicts(result, l2) == dict.fromkeys(range(1, 11), Verdict.HOLDS)
+        assert verdicts(result, l2) == dict.fromkeys(range(1, 11), Conclusion.HOLDS)
 
 
 def test_a_shape_is_measured_once_in_each_state() -> None:
@@ -116,36 +116,36 @@ def test_a_shape_is_measured_once_in_each_state() -> None:
 def test_opposite_times_fall_in_their_state_alone() -> None:
     result = reproduce(Machine(changes={("v6_double", "cold"): 0.9}), REPORT)
     slower = part(result, 3, "v6 is faster than v6_double")
-    assert slower.judgements["warm"].verdict is Verdict.HOLDS
-    assert slower.judgements["cold"].verdict is Verdict.FAILS
+    assert slower.judgements["warm"].verdict is Conclusion.HOLDS
+    assert slower.judgements["cold"].verdict is Conclusion.FAILS
     figure = slower.judgements["cold"].figure
     assert figure and figure.low < 180.6 / (0.9 * 191.9) < figure.high
-    assert verdicts(result, "cold")[3] is Verdict.FAILS
+    assert verdicts(result, "cold")[3] is Conclusion.FAILS
 
 
 def test_a_drift_of_all_does_not_hide_what_the_noise_of_each_does() -> None:
     fine = part(reproduce(Machine(), REPORT), 2, "v4_opt is faster than v4").judgements
     rough = part(reproduce(Machine(noise=0.1), REPORT), 2, "v4_opt is faster than v4").judgements
-    assert {judged.verdict for judged in fine.values()} == {Verdict.HOLDS}
-    assert {judged.verdict for judged in rough.values()} == {Verdict.NOISE}
+    assert {judged.verdict for judged in fine.values()} == {Conclusion.HOLDS}
+    assert {judged.verdict for judged in rough.values()} == {Conclusion.NOISE}
 
 
 def test_without_a_profile_causes_are_not_measured() -> None:
     result = reproduce(Machine(), REPORT)
     instructions = part(result, 8, "74%").judgements["warm"]
-    assert instructions.verdict is Verdict.UNKNOWN
+    assert instructions.verdict is Conclusion.UNKNOWN
     assert instructions.reason == "warp_instructions of v8 needs kgen profile"
     found = verdicts(result, "warm")
-    assert [n for n in found if found[n] is Verdict.UNKNOWN] == [7, 8, 9, 10]
+    assert [n for n in found if found[n] is Conclusion.UNKNOWN] == [7, 8, 9, 10]
 
 
 @pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.FAILED, Outcome.WRONG])
 def test_what_could_not_be_timed_has_its_reason(outcome: Outcome) -> None:
     result = reproduce(Machine(broken={"v7": outcome}), REPORT)
     judged = part(result, 4, "v7 is faster than v3").judgements["warm"]
-    assert judged.verdict is Verdict.UNKNOWN
+    assert judged.verdict is Conclusion.UNKNOWN
     assert judged.reason == f"v7 at 1024 x 4096 was {outcome}: for a test"
-    assert part(result, 2, "v3 is faster than v2").judgements["warm"].verdict is Verdict.HOLDS
+    assert part(result, 2, "v3 is faster than v2").judgements["warm"].verdict is Conclusion.HOLDS
     (short,) = [t for t in result.tables if t.title == "Short rows"]
     timings = {cell.variant: cell.timings[0] for cell in short.cells}
     assert timings["v7"].outcome is outcome and timings["v7"].median_us is None
@@ -165,16 +165,16 @@ def test_rounds_that_are_not_paired_are_not_compared() -> None:
         ]
 
     judged = part(reproduce(measure, REPORT), 2, "v2 is faster than v1").judgements["warm"]
-    assert judged.verdict is Verdict.UNKNOWN
+    assert judged.verdict is Conclusion.UNKNOWN
     assert judged.reason == "v2 and v1 have 40 and 20 rounds in the run"
 
 
 def test_without_a_gpu_only_facts_are_judged() -> None:
     result = reproduce(None)
     judged = [(p, j) for _, p in all_parts(result) for j in p.judgements.values()]
-    reasons = {j.reason for _, j in judged if j.verdict is Verdict.UNKNOWN}
+    reasons = {j.reason for _, j in judged if j.verdict is Conclusion.UNKNOWN}
     assert "times need a GPU" in reasons and len(reasons) > 1
-    held = {p.words for p, j in judged if j.verdict is Verdict.HOLDS}
+    held = {p.words for p, j in judged if j.verdict is Conclusion.HOLDS}
     assert {"v3 issues a third of v2's loads", "v6_double issues a third of v6's accesses"} <= held
     assert all(row.agrees for row in result.counts)
     assert [grid.title for grid in grids(result)] == [
@@ -191,7 +191,7 @@ def test_a_missing_compiler_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(Facts, "value", refuse)
     result = reproduce(None, REPORT)
     loads = part(result, 9, "a third").judgements["warm"]
-    assert (loads.verdict, loads.reason) == (Verdict.UNKNOWN, "there is no g++")
+    assert (loads.verdict, loads.reason) == (Conclusion.UNKNOWN, "there is no g++")
     assert {row.reason for row in result.counts} == {"there is no g++"}
     assert not any(row.agrees for row in result.counts)
 

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 from kgen.studies import verdicts
-from kgen.studies.verdicts import Judgement, Verdict, all_of, compare
+from kgen.studies.verdicts import Conclusion, Judgement, all_of, compare
 from kgen.timing.statistics import Ratio, paired_ratio
 
-HOLDS, FAILS, NOISE, UNKNOWN = Verdict.HOLDS, Verdict.FAILS, Verdict.NOISE, Verdict.UNKNOWN
+HOLDS, FAILS, NOISE, UNKNOWN = (
+    Conclusion.HOLDS,
+    Conclusion.FAILS,
+    Conclusion.NOISE,
+    Conclusion.UNKNOWN,
+)
 
 
 def ratio_of(truth: float, noise: float = 0.002, rounds: int = 60) -> Ratio:
@@ -24,7 +29,7 @@ def ratio_of(truth: float, noise: float = 0.002, rounds: int = 60) -> Ratio:
     ("truth", "noise", "verdict"),
     [(0.985, 0.002, HOLDS), (1.015, 0.002, FAILS), (0.999, 0.05, NOISE), (1.001, 0.05, NOISE)],
 )
-def test_faster(truth: float, noise: float, verdict: Verdict) -> None:
+def test_faster(truth: float, noise: float, verdict: Conclusion) -> None:
     judged = verdicts.faster(ratio_of(truth, noise))
     assert judged.verdict is verdict
     assert judged.figure and judged.figure.low <= truth <= judged.figure.high
@@ -40,7 +45,7 @@ def test_faster(truth: float, noise: float, verdict: Verdict) -> None:
         (1.0, 0.1, NOISE),
     ],
 )
-def test_not_faster(truth: float, noise: float, verdict: Verdict) -> None:
+def test_not_faster(truth: float, noise: float, verdict: Conclusion) -> None:
     assert verdicts.not_faster(ratio_of(truth, noise)).verdict is verdict
 
 
@@ -55,7 +60,7 @@ def test_not_faster(truth: float, noise: float, verdict: Verdict) -> None:
         (1.7, 1.5, NOISE),
     ],
 )
-def test_about(truth: float, noise: float, verdict: Verdict) -> None:
+def test_about(truth: float, noise: float, verdict: Conclusion) -> None:
     assert verdicts.about(ratio_of(truth, noise), 1.7, 0.2).verdict is verdict
 
 
@@ -69,7 +74,7 @@ def test_about(truth: float, noise: float, verdict: Verdict) -> None:
         (1.03, 0.02, NOISE),
     ],
 )
-def test_same(truth: float, noise: float, verdict: Verdict) -> None:
+def test_same(truth: float, noise: float, verdict: Conclusion) -> None:
     assert verdicts.same(ratio_of(truth, noise), 0.03).verdict is verdict
 
 
@@ -87,7 +92,7 @@ def test_facts(value: float, relation: str, expected: float, holds: bool) -> Non
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(0.27, HOLDS), (0.24, HOLDS), (0.3, FAILS)])
-def test_facts_are_about_something(value: float, verdict: Verdict) -> None:
+def test_facts_are_about_something(value: float, verdict: Conclusion) -> None:
     assert compare(value, "about", 0.26, 0.1).verdict is verdict
 
 
@@ -101,6 +106,6 @@ def test_facts_are_about_something(value: float, verdict: Verdict) -> None:
     ],
 )
 def test_a_statement_is_as_good_as_its_worst_part(
-    parts: tuple[Verdict, ...], whole: Verdict
+    parts: tuple[Conclusion, ...], whole: Conclusion
 ) -> None:
     assert all_of(parts) is whole
