@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mmap
 import os
 import re
 import sys
@@ -12,6 +13,8 @@ from typing import NoReturn
 from kgen.cli.signals import ENDED_BY, ending_by_signals
 
 INTERRUPTED = ENDED_BY + SIGINT
+# Of address space, for libraries alone: NumPy's OpenBLAS ends the process where it gets too little.
+LEAST_BYTES = 100 << 20
 
 
 def main() -> None:
@@ -25,12 +28,15 @@ def main() -> None:
 def _main() -> None:
     _open_streams()
     _forget_silly_widths()
+    # Its buffers for each core are half of the memory that kgen takes, and nothing uses them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kgen.cli.app import app
     from kgen.errors import KgenError, MissingTool
     from kgen.machine_trouble import trouble_of
 
     try:
         try:
+            mmap.mmap(-1, LEAST_BYTES).close()
             with ending_by_signals():
                 app(prog_name="kgen")  # however it was called, for completion too
         finally:

@@ -213,14 +213,20 @@ def test_a_cache_that_cannot_be_written(
     assert_one_sentence(refused, 3, "set KGEN_CACHE_DIR to one that can")
 
 
-def test_no_place_for_temporary_files(
-    call: Call, cxx: None, nvcc: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("TMPDIR", "/nonexistent")
-    monkeypatch.setenv("KGEN_CACHE_DIR", str(tmp_path / "cache"))
+@pytest.mark.parametrize("megabytes", [60, 90])
+def test_too_little_memory_to_begin(megabytes: int) -> None:
+    kgen = f"{sys.executable} -m kgen check v7 --rows 2 --cols 33"
+    limited = f"ulimit -v {megabytes * 1000} && exec {kgen}"
+    ran = subprocess.run(["sh", "-c", limited], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (3, "", 1), ran.stderr
+    assert "free memory, or raise the limit (ulimit -v)" in ran.stderr
+
+
+def test_no_place_for_temporary_files(spawn: Call, cxx: None, nvcc: None, tmp_path: Path) -> None:
+    where = {"TMPDIR": "/nonexistent", "KGEN_CACHE_DIR": str(tmp_path / "cache")}
     sentence = "no temporary file can be made in /nonexistent (No such file or directory): set TMP"
     for command in ("build --variant v7", "run v7"):
-        assert_one_sentence(call(*command.split()), 3, sentence)
+        assert_one_sentence(spawn(*command.split(), **where), 3, sentence)
 
 
 @pytest.mark.parametrize("command", ["bench v5", "run v5 --on gpu", "check v5 --on gpu"])
