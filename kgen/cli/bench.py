@@ -186,10 +186,10 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
 
 def require_no_trouble(measured: Sequence[Measurement]) -> None:
     """Raise MachineTrouble when this machine lacked something for one of the rows' candidates."""
-    if hindered := [row for row in measured if row.outcome == "hindered"]:
-        first = hindered[0]
+    if stopped := [row for row in measured if row.outcome == "machine trouble"]:
+        first = stopped[0]
         raise MachineTrouble(
-            f"{len(hindered)} of {len(measured)} were hindered and are tried again next time: "
+            f"{len(stopped)} of {len(measured)} met machine trouble and are tried again next time: "
             f"{first.variant} at {first.rows} x {first.cols}: {first.reason}"
         )
 

@@ -151,7 +151,7 @@ def require_sound(result: StudyResult) -> None:
         for timing in cell.timings
     ]
     broken = [why for outcome, why in timings if outcome in (Outcome.WRONG, Outcome.FAILED)]
-    hindered = [why for outcome, why in timings if outcome is Outcome.HINDERED]
+    stopped = [why for outcome, why in timings if outcome is Outcome.MACHINE_TROUBLE]
     broken += [
         f"{row.variant} at {row.rows} x {row.cols} has {row.own_loads} loads and {row.own_stores} "
         f"stores, not {row.loads} and {row.stores}"
@@ -160,5 +160,7 @@ def require_sound(result: StudyResult) -> None:
     ]
     if broken:
         raise CheckFailed("; ".join(dict.fromkeys(broken)))
-    if hindered:
-        raise MachineTrouble(f"{hindered[0]}; {len(hindered)} were hindered: run the same again")
+    if stopped:
+        raise MachineTrouble(
+            f"{stopped[0]}; {len(stopped)} met machine trouble: run the same again"
+        )

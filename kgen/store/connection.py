@@ -212,7 +212,7 @@ def telling(path: Path) -> Iterator[None]:
             with telling_trouble(f"{path} cannot be opened"):
                 os.close(os.open(os.devnull, os.O_RDONLY))  # fails where it is for lack of files
         sentence = _SENTENCES.get(code, "{path} cannot be used: {error}")
-        kind = MachineTrouble if code in _HINDERED else UsageError
+        kind = MachineTrouble if code in _OF_THE_MACHINE else UsageError
         raise kind(sentence.format(path=path, error=error)) from None
 
 
@@ -221,7 +221,7 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-_HINDERED = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)
+_OF_THE_MACHINE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM)
 _NOT_TEXT = "{path} is damaged (a text is not UTF-8); move it away and start another file"
 _SENTENCES = {
     0: _NOT_TEXT,

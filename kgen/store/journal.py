@@ -69,7 +69,7 @@ class Journal:
     def finish(self, row: Measurement) -> None:
         """Add the final row, unless the machine hindered it; forget that it was pending."""
         with telling(self._store.path), self._store.transaction() as connection:
-            if row.outcome is not Outcome.HINDERED:
+            if row.outcome is not Outcome.MACHINE_TROUBLE:
                 self._store.add(row)
             for table in ("pending", "samples"):
                 connection.execute(f"DELETE FROM {table} WHERE {_WHERE}", _key(row))

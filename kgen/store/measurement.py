@@ -15,7 +15,7 @@ class Outcome(StrEnum):
     `refused`: the variant, the peer or the GPU cannot hold the shape; `skipped`: a peer is not
     installed; `pruned`: static facts made timing it pointless; `wrong`: it ran, and the output is
     not the softmax; `failed`: it did not compile, broke a rule of CUDA, crashed, hung or was
-    stopped for taking too long; `hindered`: the machine lacked memory or the like for it, which
+    stopped for taking too long; `machine trouble`: the machine lacked memory or the like, which
     says nothing of the candidate: such a row is never kept.
     """
 
@@ -25,7 +25,7 @@ class Outcome(StrEnum):
     PRUNED = "pruned"
     WRONG = "wrong"
     FAILED = "failed"
-    HINDERED = "hindered"
+    MACHINE_TROUBLE = "machine trouble"
 
 
 class Kind(StrEnum):

@@ -64,7 +64,7 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
 def outcome_of(error: KgenError) -> Outcome:
     """Return how a candidate ended that raised an error."""
     kinds = {
-        MachineTrouble: Outcome.HINDERED,
+        MachineTrouble: Outcome.MACHINE_TROUBLE,
         MissingTool: Outcome.SKIPPED,
         UsageError: Outcome.REFUSED,
     }

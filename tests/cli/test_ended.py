@@ -149,7 +149,7 @@ def test_what_hinders_a_compiler_is_no_verdict(
 
 @pytest.mark.usefixtures("cxx")
 @pytest.mark.parametrize("command", ["bench v5 v6 --on cpu", "sweep --variants v5,v6 --on cpu"])
-def test_what_was_hindered_is_tried_again(
+def test_what_met_machine_trouble_is_tried_again(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:
     def lacking(source: Source, *arguments: Any, **options: Any) -> Any:
@@ -163,7 +163,7 @@ def test_what_was_hindered_is_tried_again(
     ended = call(*command.split(), *SMALL)
     assert ended.code == 3 and stored(tmp_path) == ["v5"]
     assert ended.err.endswith(  # behind how far a sweep was
-        "kgen: 1 of 2 were hindered and are tried again next time: v6 at 3 x 5: too little memory\n"
+        "kgen: 1 of 2 met machine trouble and are tried again next time: v6 at 3 x 5: too little memory\n"
     )
     monkeypatch.setattr(cpu, "run", run)
     assert call(*command.split(), *SMALL).code == 0

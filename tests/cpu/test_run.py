@@ -176,8 +176,8 @@ def test_less_than_enough_is_told(
         try:
             y = run_kernel(REGISTER_CACHED, x, grid=256)
             np.testing.assert_allclose(y, softmax(x), rtol=2e-6)
-        except MachineTrouble as hindered:
-            messages.append(str(hindered))
+        except MachineTrouble as trouble:
+            messages.append(str(trouble))
     assert len(messages) > 9 and len(set(messages)) > 3
 
 

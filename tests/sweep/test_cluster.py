@@ -155,7 +155,7 @@ def test_what_is_lost_every_time_is_given_up(scheduler: str, tmp_path: Path) -> 
     rows = by_name(kept.rows)
     assert sorted(rows) == sorted(VARIANTS)
     failed = rows[VARIANTS[4]]
-    assert failed.outcome is Outcome.HINDERED and not failed.is_complete
+    assert failed.outcome is Outcome.MACHINE_TROUBLE and not failed.is_complete
     assert "3 tries" in failed.reason and "SIGKILL" in failed.reason
     assert rows["v5:threads=32"].outcome is Outcome.OK
 

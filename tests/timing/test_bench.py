@@ -315,7 +315,7 @@ def test_a_worker_that_is_killed_costs_one_row() -> None:
     candidates = [variant(name) for name in names]
     rows = measure(candidates, SIX_ROUNDS, PROVENANCE, open_device=FakeDevice, record=heard)
     (lost,) = [row for row in rows if row.outcome is not Outcome.OK]
-    assert lost.outcome is Outcome.HINDERED and "SIGKILL" in lost.reason
+    assert lost.outcome is Outcome.MACHINE_TROUBLE and "SIGKILL" in lost.reason
     assert all(len(row.samples_us) == ROUNDS for row in rows if row is not lost)
     assert sorted(heard.names) == names
 

@@ -183,7 +183,7 @@ def test_what_the_machine_lacks_is_no_failure(
 
     monkeypatch.setattr(cpu, "observe", refuse)
     (row,) = measure_on_cpu(candidates("v5"), ROTATED, PROVENANCE)
-    assert row.outcome is Outcome.HINDERED and re.match(words, row.reason)
+    assert row.outcome is Outcome.MACHINE_TROUBLE and re.match(words, row.reason)
 
 
 def test_rows_are_kept_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,7 +113,7 @@ def test_the_same_run_is_told_by_any_name_of_its_file(store: Store, tmp_path: Pa
 def test_a_row_that_the_machine_hindered_is_forgotten(store: Store) -> None:
     journal = Journal(store)
     (row,) = begin(journal, ROTATED, "a").values()
-    journal.finish(replace(row, outcome=Outcome.HINDERED))
+    journal.finish(replace(row, outcome=Outcome.MACHINE_TROUBLE))
     del journal
     assert Journal(store).unfinished() == [] and store.select() == []
 

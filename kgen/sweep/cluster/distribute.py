@@ -202,7 +202,7 @@ class _Shape:
                 row = replace(row, remark=reason)
             else:
                 row = blank(one, self.how.protocol, self.how.provenance)
-                row = replace(row, outcome=Outcome.HINDERED, reason=reason)
+                row = replace(row, outcome=Outcome.MACHINE_TROUBLE, reason=reason)
             self.sweep.finish(replace(row, is_complete=False))
         self._go_on()
 
