@@ -64,7 +64,9 @@ def is_whole(image: bytes) -> bool:
         header = ELFFile(io.BytesIO(image)).header
     except ELFError:
         return False
-    return bool(header.e_shoff + header.e_shnum * header.e_shentsize <= len(image))
+    sections_end = header.e_shoff + header.e_shnum * header.e_shentsize
+    segments_end = header.e_phoff + header.e_phnum * header.e_phentsize
+    return bool(max(sections_end, segments_end) <= len(image))
 
 
 def arch_of(image: bytes) -> str | None:

@@ -1,7 +1,7 @@
 """Every refusal: what it says, which values it names, what it tells the user to change."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgen.errors import UsageError
@@ -213,8 +213,14 @@ def points_on_the_axes() -> st.SearchStrategy[Spec]:
     return st.builds(parse("v1").replace, **CHOICES | NUMBERS)
 
 
+TILES = parse("v1").replace(row_split="tiles", tile_size=8)
+WALKED_TILES = TILES.replace(row_loop="grid_stride", grid_blocks=3)
+
+
 @settings(max_examples=300, deadline=None)
 @given(one=points_on_the_axes(), other=points_on_the_axes())
+@example(one=TILES, other=WALKED_TILES)  # whose grids differ
+@example(one=WALKED_TILES, other=TILES)
 def test_a_rule_reads_the_axes_that_it_says(one: Spec, other: Spec) -> None:
     for rule in (*NUMBER_RULES, *RULES):
         mixed = other.replace(**{axis: getattr(one, axis) for axis in rule.reads})

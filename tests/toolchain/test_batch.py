@@ -58,7 +58,7 @@ for name in $(grep -o 'k_[a-z]*' "$1"); do
   echo "ptxas info    : Used 10 registers, used 0 barriers"
 done
 """
-IMAGE = b"\x7fELF" + bytes(36) + b"\x40" + bytes(17) + b"\x40\0\x01\0\0\0" + bytes(64)
+IMAGE = b"\x7fELF\x02\x01\x01" + bytes(33) + b"\x40" + bytes(17) + b"\x40\0\x01\0\0\0" + bytes(64)
 
 # Ends without warning: when nvcc is done and nothing stored, or at the third entry of a batch.
 KILLED = """

@@ -14,7 +14,9 @@ MAX_DIMENSION = 2**31 - 2**18
 # Maxima and sums are float32.
 STATS_VALUE_BYTES = 4
 # The axes that decide on which shapes a spec can run.
-SHAPE_READS = frozenset((*REGISTER_USE, "row_split", "static_cols", "topology", "merge"))
+SHAPE_READS = frozenset(
+    (*REGISTER_USE, "row_split", "row_loop", "grid_blocks", "static_cols", "topology", "merge")
+)
 
 
 @rule(*REGISTER_USE, "static_cols")
