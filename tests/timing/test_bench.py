@@ -36,7 +36,7 @@ from tests.timing.fakes import (
     without_gpu,
 )
 
-pytestmark = pytest.mark.usefixtures("fake_nvcc")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("fake_nvcc")]
 STARTED: list[Popen[bytes]] = []
 
 ROUNDS = 6

@@ -8,6 +8,8 @@ import pytest
 from kgen.errors import MachineTrouble, UsageError
 from kgen.timing.worker import Worker, WorkerLost
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 60
 
 
