@@ -20,7 +20,7 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 * rows bytes, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates 9d4c5074)
+//           (kgen 0.1.0, templates e302669c)
 
 #include <cfloat>
 #include <cmath>
@@ -119,6 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     const float* x_row = x + row_start;
 
     const float row_max = value_of_key(stats[row].max_key);
+
     // Pass 2: the sum of the exponentials.
     float thread_sum = 0.0f;
     for (int c = threadIdx.x; c < tile_cols; c += THREADS_PER_BLOCK) {
@@ -129,8 +130,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
-    softmax_t1_write(const float* __restrict__ x, float* __restrict__ y, RowStats* stats, int rows,
-        int cols) {
+    softmax_t1_write(const float* __restrict__ x, float* __restrict__ y, const RowStats* stats,
+        int rows, int cols) {
     // This block's tile of its row.
     const int tiles_per_row = (cols + TILE_SIZE - 1) / TILE_SIZE;
     const int row = blockIdx.x / tiles_per_row;
@@ -142,6 +143,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
 
     const float row_max = value_of_key(stats[row].max_key);
     const float row_sum = stats[row].sum;
+
     // Pass 3: the output.
     for (int c = threadIdx.x; c < tile_cols; c += THREADS_PER_BLOCK) {
         y_row[c] = expf(x_row[c] - row_max) / row_sum;

@@ -15,6 +15,7 @@ from kgen.sources.render import render, template_hash
 from kgen.sources.source import Source
 from kgen.specs.spec import DEFAULT_COLS
 from kgen.specs.versions import VERSIONS
+from kgen.toolchain.binary import KernelResources
 from kgen.version import __version__
 
 if TYPE_CHECKING:
@@ -24,19 +25,13 @@ MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
-class KernelReport:
+class KernelReport(KernelResources):
     """What one kernel takes on one architecture, and how full an SM can be with it.
 
     `dynamic_shared_bytes` are those of a launch, on rows of the length that was asked for.
     `occupancy` is the fraction of an SM's warps (0 to 1); `limited_by` says what stops more.
     """
 
-    kernel: str
-    registers: int
-    stack_bytes: int
-    spill_store_bytes: int
-    spill_load_bytes: int
-    static_shared_bytes: int
     dynamic_shared_bytes: int
     occupancy: float
     limited_by: tuple[str, ...]

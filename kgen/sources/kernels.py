@@ -15,6 +15,11 @@ class Kernel:
     phases: tuple[str, ...]
     args: tuple[str, ...]
 
+    @property
+    def publishes(self) -> bool:
+        """Whether it leaves something for kernels after it."""
+        return self.phases[-1] != "write"
+
 
 def phases(spec: Spec) -> tuple[str, ...]:
     """Return the phases of a row in order; a reduction stands after each but the last."""
