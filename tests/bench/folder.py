@@ -137,6 +137,11 @@ OBJECTS: Mapping[str, Mapping[str, Any]] = {
         "kernel_tuner": {"winner": "v7:threads=64", "own_us": 10.5, "seconds": 90.1},
         "kgen": {"winner": "v7:threads=128", "own_us": 10.2, "seconds": 12.3},
     },
+    "h200/revision.json": {
+        "machine": {"device": "NVIDIA H200"},
+        "revision": "abc",
+        "ratios": [{"version": "v7", "rows": 1, "cols": 2, "ratio": [0.99, 0.98, 1.0]}],
+    },
     "h200/agreement.json": {
         "machine": {"gpu": {"name": "NVIDIA H200"}, "commit": "abc", "date": "2026-11-30"},
         "counts": [
