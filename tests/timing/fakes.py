@@ -27,6 +27,8 @@ from kgen.toolchain.source import PlainSource
 
 ROWS, COLS = 8, 100
 CALLS = 4
+ROUNDS = 6
+SIX_ROUNDS = Protocol(min_rounds=ROUNDS, max_rounds=ROUNDS)
 PROVENANCE = Provenance(
     run="a run", measured_at="2026-01-02T03:04:05+00:00", device="a fake", arch="sm_90"
 )
