@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +14,9 @@ import typer
 from kgen.cli import INTERRUPTED
 from kgen.cli.bench import Db, require_kernels, require_no_trouble
 from kgen.cli.complete import complete_axis, complete_variants
-from kgen.cli.console import Json, On, print_json, print_table, time_option
-from kgen.cli.progress import SweepProgress, duration
+from kgen.cli.console import Json, On, print_json, time_option
+from kgen.cli.dry_run import print_plan
+from kgen.cli.progress import SweepProgress
 from kgen.errors import CheckFailed, MissingTool, UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kgen.sweep.jobs import Job
     from kgen.sweep.measure import How
     from kgen.sweep.plan import Plan
-    from kgen.sweep.point import Point
     from kgen.sweep.space import Space
     from kgen.timing.bench import Record
 
@@ -103,7 +102,7 @@ def sweep(
         provenance=_provenance(on, bool(scheduler or local_workers), not dry_run),
     )
     if dry_run:
-        _print_plan(planned, how, db, json)
+        print_plan(planned, how, db, json)
         return
     if not planned.points:
         raise CheckFailed(
@@ -210,58 +209,6 @@ def _provenance(on: str, is_elsewhere: bool, needs_device: bool) -> Provenance:
             if needs_device:
                 raise
     return Provenance(run="", measured_at="", device="", commit=checkout_commit())
-
-
-def _print_plan(planned: Plan, how: How, db: Path | None, json: bool) -> None:
-    from kgen.sweep.estimate import estimate
-    from kgen.sweep.trial import try_some
-
-    left = _unmeasured(planned, how, db)
-    stored = len(planned.points) - len(left)
-    measured = Counter((point.rows, point.cols) for point in planned.points)
-    measured.subtract((point.rows, point.cols) for point in left)
-    cost = estimate(left, how, try_some(left, how), measured)
-    facts = {
-        "combinations": planned.combinations,
-        "excluded": dict(planned.refused.most_common()),
-        "filtered": planned.filtered,
-        "merged": planned.merged,
-        "points": len(planned.points),
-        "stored": stored if how.provenance.device else None,
-        "to_measure": cost.candidates,
-        "kernels": cost.kernels,
-        "estimated_seconds": round(cost.total_s),
-    }
-    if json:
-        print_json(facts)
-        return
-    rows = [("combinations", f"{planned.combinations:,}")]
-    rows += [(f"  refused: {rule}", f"{n:,}") for rule, n in planned.refused.most_common()]
-    rows += [("  left out by --where", f"{planned.filtered:,}")] if planned.filtered else []
-    rows += [("  the same as another", f"{planned.merged:,}")] if planned.merged else []
-    rows += [
-        ("candidates", f"{len(planned.points):,}"),
-        (
-            "  stored already",
-            f"{stored:,}" if how.provenance.device else "not known without the GPU",
-        ),
-        ("to measure", f"{cost.candidates:,}"),
-        ("kernels to compile", f"{cost.kernels:,}"),
-        ("estimated time", duration(cost.total_s) if left else "none"),
-    ]
-    print_table("", ("", ">"), rows)
-
-
-def _unmeasured(planned: Plan, how: How, db: Path | None) -> list[Point]:
-    """Return the points that the database has no row of; what is on no known device is none."""
-    from kgen.store.database import default_path, open_store
-    from kgen.sweep.jobs import unmeasured
-
-    path = db or default_path()
-    if not (how.provenance.device and path.exists()):
-        return planned.points
-    with open_store(path, read_only=True) as store:
-        return unmeasured(planned, store, how.protocol, how.provenance, how.keep_all)
 
 
 def _why(planned: Plan) -> str:

@@ -1,0 +1,104 @@
+"""How the code of a spec names the threads that share a row, their lanes and their warps."""
+
+from __future__ import annotations
+
+from kgen.limits import WARP_SIZE
+from kgen.specs.spec import Spec
+
+
+class ThreadNames:
+    """Expressions for the threads of a resolved spec, as templates write them."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        # A block of several rows, each of several warps: who has no row goes along to the barriers.
+        partial = WARP_SIZE < spec.row_threads < spec.threads_per_block
+        self.has_idle_groups = partial and not spec.is_host
+        self.may_leave = spec.rows_per_block > 1 and not partial
+
+    @property
+    def function(self) -> str:
+        """The qualifiers of a helper function."""
+        return "static inline" if self.spec.is_host else "__device__ __forceinline__"
+
+    @property
+    def stride(self) -> str:
+        """The number of threads that share a row."""
+        threads = self.spec.row_threads
+        if threads == 1 and self.spec.is_host:
+            return "1"
+        if threads == self.spec.threads_per_block:
+            return "THREADS_PER_BLOCK" if threads > 1 else "1"
+        return {1: "1", WARP_SIZE: "WARP_SIZE"}.get(threads, "THREADS_PER_ROW")
+
+    @property
+    def thread(self) -> str:
+        """A thread's index among the threads of its row."""
+        if self.stride == "1":
+            return "0"
+        whole = self.spec.row_threads == self.spec.threads_per_block
+        return "threadIdx.x" if whole else f"threadIdx.x % {self.stride}"
+
+    @property
+    def group(self) -> str:
+        """The index of a thread's row among the rows that its block has at a time."""
+        return "threadIdx.x" if self.stride == "1" else f"threadIdx.x / {self.stride}"
+
+    @property
+    def first_row(self) -> str:
+        """The (first) row of a thread."""
+        if self.spec.rows_per_block == 1:
+            return "blockIdx.x"
+        rows = "THREADS_PER_BLOCK" if self.stride == "1" else "ROWS_PER_BLOCK"
+        return f"blockIdx.x * {rows} + {self.group}"
+
+    @property
+    def lanes(self) -> str:
+        """The lanes of the warp that share a row."""
+        return "WHOLE_WARP" if self.spec.row_threads >= WARP_SIZE else "row_lanes()"
+
+    @property
+    def barrier(self) -> str:
+        """The barrier of the threads that share a row."""
+        if self.spec.row_threads > WARP_SIZE:
+            return "__syncthreads();"
+        whole = self.spec.row_threads == WARP_SIZE
+        return "__syncwarp();" if whole else "__syncwarp(row_lanes());"
+
+    @property
+    def warp(self) -> str:
+        """A warp's index among the warps of its row."""
+        row = " % WARPS_PER_ROW" if self.has_idle_groups else ""
+        return f"threadIdx.x / WARP_SIZE{row}"
+
+    @property
+    def warps(self) -> str:
+        """The number of warps that share a row."""
+        return "WARPS_PER_ROW" if self.has_idle_groups else "WARPS_PER_BLOCK"
+
+    @property
+    def warps_width(self) -> str:
+        """The power of two that covers the warps of a row."""
+        warps = max(self.spec.row_threads // WARP_SIZE, 1)
+        width = 1 << (warps - 1).bit_length()
+        return self.warps if width == warps else str(width)
+
+    @property
+    def first_warp(self) -> str:
+        """The index in the block of the first warp of a row, if it is not 0."""
+        return f"{self.group} * WARPS_PER_ROW" if self.has_idle_groups else ""
+
+    @property
+    def first_thread(self) -> str:
+        """The index in the block of the first thread of a row, if it is not 0."""
+        return f"{self.group} * {self.stride}" if self.spec.rows_per_block > 1 else ""
+
+    def from_thread(self, first: str = "") -> str:
+        """Return where a thread begins in an array, or behind its first elements."""
+        if self.thread == "0":
+            return first or "0"
+        return f"{first} + {self.thread}" if first else self.thread
+
+    def next(self, index: str) -> str:
+        """Return the step to a thread's next element."""
+        return f"++{index}" if self.stride == "1" else f"{index} += {self.stride}"
