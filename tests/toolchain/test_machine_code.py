@@ -93,7 +93,7 @@ def test_unknown_kernel(nvcc: None) -> None:
 def test_what_a_full_disk_left_of_a_cubin_is_not_whole(nvcc: None) -> None:
     image = kgen.compile("v5", "sm_90").image
     assert is_whole(image)
-    for kept in (0, 20, 64, 4096, len(image) - 300):
+    for kept in range(4, len(image), 5):
         assert not is_whole(image[:kept])
 
 
