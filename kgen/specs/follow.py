@@ -77,7 +77,7 @@ def _row_loop(spec: Spec, base: Spec) -> str:
 def _threads_per_block(spec: Spec, base: Spec) -> int:
     if spec.is_host:
         return 1
-    return 256 if base.is_host else spec.threads_per_block
+    return Spec.threads_per_block if base.is_host else spec.threads_per_block
 
 
 @follower("topology", "target", "threads_per_row", "row_split", reads=("threads_per_block",))
