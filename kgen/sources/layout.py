@@ -134,7 +134,14 @@ def _opens_or_closes(lines: list[str], number: int) -> bool:
 
 
 def _broken(line: str) -> str:
-    """Break a line of code that is too long after a comma or a semicolon, or behind a long name."""
+    """Break a line of code that is too long after a comma or a semicolon, or behind a long name.
+
+    A comment at its end goes above it.
+    """
+    code, _, comment = line.partition("  // ")
+    if len(line) > MAX_LINE and comment and code.strip():
+        indent = code[: len(code) - len(code.lstrip())]
+        return f"{indent}// {comment}\n{_broken(code)}"
     cut = max(line.rfind(mark, 0, MAX_LINE) for mark in (", ", "; ")) + 1
     cut = cut or line.find("(", MAX_LINE // 2) + 1
     if len(line) <= MAX_LINE or not cut or line.lstrip().startswith("//"):

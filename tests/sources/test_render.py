@@ -211,3 +211,9 @@ def test_unreadable_files(tmp_path: Path) -> None:
 
 def test_choices_of_the_strategy_cover_every_axis() -> None:
     assert set(CHOICES) == set(AXES)
+
+
+def test_the_comment_of_a_long_line_stands_above_it() -> None:
+    lines = render(checked("v5:threads_per_row=64")).text.splitlines()
+    above = lines.index("    // those of this row")
+    assert lines[above + 1].startswith("    State* warp_states = values + threadIdx.x / ")
