@@ -27,7 +27,7 @@ GPU_PACKAGES = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class ToolStatus:
     """One thing kgen can use: whether it was `found`, its `version`, `where` it is.
 
     `needed_for` says what kgen does with it and `install` how to get it. What was not found has an
@@ -42,7 +42,7 @@ class Finding:
     install: str
 
 
-def inspect_machine() -> list[Finding]:
+def inspect_machine() -> list[ToolStatus]:
     """Return a finding for Python, every program and package that kgen can use, and each GPU.
 
     Runs the programs for their versions and asks the CUDA driver for its devices; never raises for
@@ -52,13 +52,13 @@ def inspect_machine() -> list[Finding]:
     return [_python(), _cxx(), _nvcc(), _disassembler(), _profiler(), *gpu_packages, *_gpus()]
 
 
-def _python() -> Finding:
-    return Finding(
+def _python() -> ToolStatus:
+    return ToolStatus(
         "Python", True, platform.python_version(), sys.executable, "everything", "python.org"
     )
 
 
-def _cxx() -> Finding:
+def _cxx() -> ToolStatus:
     def find() -> tuple[str, str]:
         from kgen.cpu.compiler import describe_cxx, find_cxx
 
@@ -71,17 +71,17 @@ def _cxx() -> Finding:
     return _search("C++ compiler", find, "running kernels on the CPU", "install g++ or clang++")
 
 
-def _nvcc() -> Finding:
+def _nvcc() -> ToolStatus:
     return _search("nvcc", lambda: _told(find_nvcc()), "compiling for a GPU", INSTALL_HINT)
 
 
-def _disassembler() -> Finding:
+def _disassembler() -> ToolStatus:
     return _search(
         "nvdisasm", lambda: _told(find_disassembler()), "showing machine code", INSTALL_HINT
     )
 
 
-def _profiler() -> Finding:
+def _profiler() -> ToolStatus:
     def find() -> tuple[str, str]:
         from kgen.profile.ncu import find_ncu
 
@@ -96,51 +96,51 @@ def _told(tool: Tool) -> tuple[str, str]:
 
 def _search(
     what: str, find: Callable[[], tuple[str, str]], needed_for: str, install: str
-) -> Finding:
+) -> ToolStatus:
     try:
         version, where = find()
     except MissingTool as missing:
-        return Finding(what, False, "", str(missing), needed_for, install)
-    return Finding(what, True, version, where, needed_for, install)
+        return ToolStatus(what, False, "", str(missing), needed_for, install)
+    return ToolStatus(what, True, version, where, needed_for, install)
 
 
-def _package(name: str, needed_for: str) -> Finding:
+def _package(name: str, needed_for: str) -> ToolStatus:
     """Look for a package without importing it: PyCUDA's import fails where there is no driver."""
     install = install_hint("gpu")
     try:
         installed = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
-        return Finding(name, False, "", "not installed", needed_for, install)
+        return ToolStatus(name, False, "", "not installed", needed_for, install)
     where = str(installed.locate_file(""))
-    return Finding(name, True, installed.version, where, needed_for, install)
+    return ToolStatus(name, True, installed.version, where, needed_for, install)
 
 
-def _gpus() -> Iterator[Finding]:
+def _gpus() -> Iterator[ToolStatus]:
     """Yield the CUDA driver and its GPUs, asked through the driver's own library."""
     needed_for, install = "running kernels on a GPU", "install NVIDIA's driver on a GPU machine"
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        yield Finding("GPU driver", False, "", str(error), needed_for, install)
+        yield ToolStatus("GPU driver", False, "", str(error), needed_for, install)
         return
     version = _int_from(driver.cuDriverGetVersion)
     told = f"CUDA {version // 1000}.{version % 1000 // 10}"
-    yield Finding("GPU driver", True, told, "libcuda.so.1", needed_for, install)
+    yield ToolStatus("GPU driver", True, told, "libcuda.so.1", needed_for, install)
     if status := driver.cuInit(0):
         reason = f"cuInit returned {status} ({_error_name(driver, status)})"
-        yield Finding("GPU", False, "", reason, needed_for, "use a machine with an NVIDIA GPU")
+        yield ToolStatus("GPU", False, "", reason, needed_for, "use a machine with an NVIDIA GPU")
         return
     for device in range(_int_from(driver.cuDeviceGetCount)):
         yield _gpu(driver, device, needed_for)
 
 
-def _gpu(driver: ctypes.CDLL, device: int, needed_for: str) -> Finding:
+def _gpu(driver: ctypes.CDLL, device: int, needed_for: str) -> ToolStatus:
     name = ctypes.create_string_buffer(256)
     driver.cuDeviceGetName(name, len(name), device)
     major = _int_from(driver.cuDeviceGetAttribute, _COMPUTE_CAPABILITY_MAJOR, device)
     minor = _int_from(driver.cuDeviceGetAttribute, _COMPUTE_CAPABILITY_MINOR, device)
     where = name.value.decode(errors="replace")
-    return Finding(f"GPU {device}", True, f"sm_{major}{minor}", where, needed_for, "")
+    return ToolStatus(f"GPU {device}", True, f"sm_{major}{minor}", where, needed_for, "")
 
 
 def _int_from(function: Callable[..., int], *arguments: int) -> int:

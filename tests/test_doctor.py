@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kgen import doctor
-from kgen.doctor import Finding, inspect_machine
+from kgen.doctor import ToolStatus, inspect_machine
 from kgen.errors import MissingTool
 
 
@@ -50,7 +50,7 @@ def _use_driver(monkeypatch: pytest.MonkeyPatch, driver: FakeDriver) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda name: {"libcuda.so.1": driver}[name])
 
 
-def _found() -> dict[str, Finding]:
+def _found() -> dict[str, ToolStatus]:
     return {finding.what: finding for finding in inspect_machine()}
 
 

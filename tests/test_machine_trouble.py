@@ -10,7 +10,7 @@ import pytest
 from kgen.cpu.compiler import Cxx, call_cxx
 from kgen.errors import CompileFailed, MachineTrouble
 from kgen.machine_trouble import require_no_trouble
-from kgen.toolchain.nvcc import Job, run_nvcc
+from kgen.toolchain.nvcc import Compilation, run_nvcc
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,9 @@ def test_a_sources_fault_is_its_own(code: int, messages: str) -> None:
 )
 def test_nvcc_is_asked(script: str, error: type[Exception], words: str, tmp_path: Path) -> None:
     with pytest.raises(error, match=words):
-        run_nvcc(Job(None, "sm_90", ("sh", "-c", script), None), tmp_path / "k.cu", "k.cu", 10)
+        run_nvcc(
+            Compilation(None, "sm_90", ("sh", "-c", script), None), tmp_path / "k.cu", "k.cu", 10
+        )
 
 
 def test_a_cxx_compiler_is_asked(tmp_path: Path) -> None:

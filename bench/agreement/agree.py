@@ -25,7 +25,7 @@ from kgen.evidence.check import check
 from kgen.evidence.inputs import make
 from kgen.execute import find_target, observe
 from kgen.files import write_atomically
-from kgen.profile import Job, profile_on_gpu
+from kgen.profile import ProfileTarget, profile_on_gpu
 from kgen.timing.provenance import this_run
 
 LAUNCH = Path(__file__).parent / "launch.py"
@@ -61,7 +61,7 @@ def clean() -> dict[str, Any]:
 
 def counts() -> list[dict[str, Any]]:
     """Return ncu's and kgen's warp-level global loads and stores side by side."""
-    asked = [Job(*counted) for counted in jobs.COUNTED]
+    asked = [ProfileTarget(*counted) for counted in jobs.COUNTED]
     profiles, _ = profile_on_gpu(asked)
     found = []
     for job, profile in zip(asked, profiles, strict=True):

@@ -11,7 +11,7 @@ from kgen.cli.console import Json, On, Variants, print_json, print_table, time_o
 from kgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgen.profile import Job, Metric, Profile
+    from kgen.profile import Metric, Profile, ProfileTarget
 
 # What --on cpu takes from the compiler, where there is one.
 _COMPILER_TELLS = ("registers", "theoretical_occupancy_percent")
@@ -43,7 +43,7 @@ def profile(
 ) -> None:
     """Profile variants with Nsight Compute, side by side; --on cpu tells what can be counted."""
     from kgen.execute import require_place
-    from kgen.profile import Job
+    from kgen.profile import ProfileTarget
     from kgen.profile.ncu import CACHES
 
     require_place(on)
@@ -51,7 +51,7 @@ def profile(
         raise UsageError(f"--cache {cache}: caches are {' or '.join(CACHES)}")
     from kgen.cli.targets import overlay
 
-    jobs = [Job(variant, rows, cols, overlay()) for variant in variants or ()]
+    jobs = [ProfileTarget(variant, rows, cols, overlay()) for variant in variants or ()]
     if not jobs and not csv_files:
         raise UsageError("name variants or .cu files to profile, or output of ncu with --csv-file")
     if csv_files:
@@ -64,7 +64,7 @@ def profile(
         _print_profiles(found, on == "cpu" and not csv_files)
 
 
-def _recorded(path: Path, jobs: list[Job]) -> Columns:
+def _recorded(path: Path, jobs: list[ProfileTarget]) -> Columns:
     """Return the profiles of the jobs, or without any those of all launches, in a file of ncu's."""
     from kgen.profile import profiles_in, profiles_of_launches
 
@@ -76,7 +76,7 @@ def _recorded(path: Path, jobs: list[Job]) -> Columns:
     return Columns(path.name, {"file": str(path)}, profiles)
 
 
-def _measured(jobs: list[Job], cache: str, timeout: float, out: Path | None) -> Columns:
+def _measured(jobs: list[ProfileTarget], cache: str, timeout: float, out: Path | None) -> Columns:
     from kgen.files import write_atomically
     from kgen.gpu import device_info
     from kgen.profile import profile_on_gpu
@@ -89,7 +89,7 @@ def _measured(jobs: list[Job], cache: str, timeout: float, out: Path | None) -> 
     return Columns(title, {**_shape(jobs), "on": "gpu", "device": device, "cache": cache}, profiles)
 
 
-def _counted(jobs: list[Job]) -> Columns:
+def _counted(jobs: list[ProfileTarget]) -> Columns:
     from kgen.profile.counted import profile_on_cpu
     from kgen.toolchain.occupancy import default_arch
 
@@ -99,7 +99,7 @@ def _counted(jobs: list[Job]) -> Columns:
     return Columns(title, {**_shape(jobs), "on": "cpu", "arch": arch}, profiles)
 
 
-def _shape(jobs: list[Job]) -> dict[str, Any]:
+def _shape(jobs: list[ProfileTarget]) -> dict[str, Any]:
     return {"rows": jobs[0].rows, "cols": jobs[0].cols}
 
 

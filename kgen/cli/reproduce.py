@@ -128,12 +128,12 @@ def _timing(store: Store, seconds: float | None) -> MeasureShape:
 
 def _profiles(studies: frozenset[Study]) -> Profiles:
     """Return what Nsight Compute says, with cold caches, of the variants that verdicts are on."""
-    from kgen.profile import Job, profile_on_gpu
+    from kgen.profile import ProfileTarget, profile_on_gpu
     from kgen.studies.reproduce import profiled
 
     jobs = profiled(studies)
     _tell(f"profiling {len(jobs)} variants")
-    found, _ = profile_on_gpu([Job(*job) for job in jobs]) if jobs else ([], "")
+    found, _ = profile_on_gpu([ProfileTarget(*job) for job in jobs]) if jobs else ([], "")
     return {job: profile.values for job, profile in zip(jobs, found, strict=True)}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kgen.cpu.compiler import display_name, with_display_name
 from kgen.cpu.debug_lines import source_line
-from kgen.cpu.process import Outcome
+from kgen.cpu.process import ProcessEnd
 from kgen.errors import KernelFault, KernelTimeout
 from kgen.launch import LaunchPlan
 from kgen.sources.source import Source
@@ -34,7 +34,7 @@ class Report:
 
 
 def fault_of(
-    source: Source, plan: LaunchPlan, executable: Path, outcome: Outcome, timeout_s: float
+    source: Source, plan: LaunchPlan, executable: Path, outcome: ProcessEnd, timeout_s: float
 ) -> KernelFault:
     """Return what to raise for a run that did not end well, or not in `timeout_s` seconds."""
     lines = outcome.messages.splitlines()

@@ -19,7 +19,7 @@ _LACKING, _TERMINATED, _NOT_LOADED = 5, 6, 127
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProcessEnd:
     """How a process ended: its exit code (negative: the signal) and what it said on stderr."""
 
     exit_code: int
@@ -27,7 +27,7 @@ class Outcome:
     timed_out: bool
 
 
-def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> Outcome:
+def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> ProcessEnd:
     """Run `executable` with `job` on its standard input, for at most `timeout_s` seconds.
 
     The process inherits the file `descriptor`, and standard output for kernels that print. At its
@@ -49,10 +49,10 @@ def execute(executable: Path, job: str, descriptor: int, timeout_s: float) -> Ou
     return outcome
 
 
-def _outcome(process: Popen[str], job: str, timeout_s: float) -> Outcome:
+def _outcome(process: Popen[str], job: str, timeout_s: float) -> ProcessEnd:
     try:
         _, messages = process.communicate(job, timeout_s)
-        return Outcome(process.returncode, messages, False)
+        return ProcessEnd(process.returncode, messages, False)
     except TimeoutExpired:
         process.terminate()
     try:
@@ -60,10 +60,10 @@ def _outcome(process: Popen[str], job: str, timeout_s: float) -> Outcome:
     except TimeoutExpired:
         process.kill()
         _, messages = process.communicate()
-    return Outcome(process.returncode, messages, True)
+    return ProcessEnd(process.returncode, messages, True)
 
 
-def _require_no_trouble(name: str, outcome: Outcome) -> None:
+def _require_no_trouble(name: str, outcome: ProcessEnd) -> None:
     if outcome.exit_code == _LACKING:
         raise MachineTrouble(
             f"{outcome.messages.strip()}: free memory, or raise the limit (ulimit)"

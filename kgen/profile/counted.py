@@ -7,7 +7,7 @@ from __future__ import annotations
 from kgen.errors import MissingTool
 from kgen.evidence.inputs import make
 from kgen.execute import observe
-from kgen.profile.job import Job
+from kgen.profile.job import ProfileTarget
 from kgen.profile.metrics import METRICS
 from kgen.profile.parse import MeasuredLaunch
 from kgen.profile.profiles import Profile, profile_of
@@ -17,7 +17,7 @@ from kgen.sources.source import Source
 _NCU_NAMES = {metric.key: metric.ncu for metric in METRICS}
 
 
-def profile_on_cpu(job: Job, arch: str) -> Profile:
+def profile_on_cpu(job: ProfileTarget, arch: str) -> Profile:
     """Return the loads and stores that the CPU executor counts, and where there is an nvcc the
     registers and occupancy on `arch`; all else is None.
 

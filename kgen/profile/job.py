@@ -16,7 +16,7 @@ TEMPLATES = "--templates="
 
 
 @dataclass(frozen=True)
-class Job:
+class ProfileTarget:
     """One softmax call: a variant or the path of an edited `.cu`, on a rows x cols matrix."""
 
     variant: str
@@ -28,7 +28,7 @@ class Job:
         return f"{self.variant}@{self.rows}x{self.cols}"
 
     @classmethod
-    def read(cls, text: str, overlay: Overlay = OURS) -> Job:
+    def read(cls, text: str, overlay: Overlay = OURS) -> ProfileTarget:
         """Return the job that `str` spelled so. Raises ValueError for any other text."""
         variant, _, shape = text.rpartition("@")
         rows, _, cols = shape.partition("x")

@@ -17,10 +17,10 @@ from kgen.evidence.inputs import make
 from kgen.evidence.reference import judge
 from kgen.launch import plan, serial_additions
 from kgen.overlay import OURS, overlay
-from kgen.profile.job import TEMPLATES, Job
+from kgen.profile.job import TEMPLATES, ProfileTarget
 
 
-def launch(job: Job) -> None:
+def launch(job: ProfileTarget) -> None:
     """Run one job, with buffers that nothing but its kernels touches.
 
     Raises CheckFailed when the output is wrong, and what compiling and running raise.
@@ -40,7 +40,7 @@ def main() -> None:
         if jobs and jobs[0].startswith(TEMPLATES):
             folder = jobs.pop(0).removeprefix(TEMPLATES)
         for text in jobs:
-            launch(Job.read(text, overlay(Path(folder)) if folder else OURS))
+            launch(ProfileTarget.read(text, overlay(Path(folder)) if folder else OURS))
     except KgenError as error:
         print(f"kgen: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

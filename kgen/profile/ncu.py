@@ -12,7 +12,7 @@ from pathlib import Path
 from kgen.errors import CheckFailed, MissingTool
 from kgen.machine_trouble import require_no_trouble
 from kgen.processes import python, run
-from kgen.profile.job import TEMPLATES, Job
+from kgen.profile.job import TEMPLATES, ProfileTarget
 from kgen.profile.metrics import ncu_metrics
 from kgen.profile.parse import words_of
 from kgen.toolchain.find import Tool, ask
@@ -74,7 +74,7 @@ def _probe(path: Path, found_by: str) -> Tool | None:
     return version and Tool(path.absolute(), version[1], found_by, banner)
 
 
-def command(ncu: Tool, jobs: Sequence[Job], cache: str) -> list[str]:
+def command(ncu: Tool, jobs: Sequence[ProfileTarget], cache: str) -> list[str]:
     """Return the command line that measures all metrics of every launch of the jobs.
 
     Clocks stay as they are, as when kernels are timed; `cache` is a key of `CACHES`.
@@ -92,7 +92,7 @@ def command(ncu: Tool, jobs: Sequence[Job], cache: str) -> list[str]:
     return [str(ncu.path), "--csv", *told, *target]
 
 
-def measure(ncu: Tool, jobs: Sequence[Job], cache: str, timeout_s: float) -> str:
+def measure(ncu: Tool, jobs: Sequence[ProfileTarget], cache: str, timeout_s: float) -> str:
     """Return what ncu prints for the jobs, each run once.
 
     Raises CheckFailed with the words of the launched program, or of an ncu that fails without

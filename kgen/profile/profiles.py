@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kgen.errors import CheckFailed, UsageError
-from kgen.profile.job import Job
+from kgen.profile.job import ProfileTarget
 from kgen.profile.metrics import METRICS, value_of
 from kgen.profile.parse import MeasuredLaunch, parse
 
@@ -24,7 +24,7 @@ class Profile:
 
 
 def profile_on_gpu(
-    jobs: Sequence[Job], cache: str = "cold", timeout_s: float = 600.0
+    jobs: Sequence[ProfileTarget], cache: str = "cold", timeout_s: float = 600.0
 ) -> tuple[list[Profile], str]:
     """Return a profile a job, measured by ncu on the GPU at hand, and all that ncu printed.
 
@@ -47,7 +47,7 @@ def profile_on_gpu(
     return profiles_in(printed, jobs), printed
 
 
-def profiles_in(printed: str, jobs: Sequence[Job]) -> list[Profile]:
+def profiles_in(printed: str, jobs: Sequence[ProfileTarget]) -> list[Profile]:
     """Return a profile a job from what ncu printed when it watched them, in whatever order.
 
     Launches of other kernels are passed over. Raises CheckFailed when the jobs' kernels are not

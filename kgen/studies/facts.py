@@ -32,7 +32,7 @@ class FromSpec(StrEnum):
     VECTORS = "vectors_per_thread"
 
 
-class Compiled(StrEnum):
+class CompiledMetric(StrEnum):
     """What nvcc says for an architecture: the theoretical occupancy, in percent."""
 
     OCCUPANCY = "theoretical_occupancy_percent"
@@ -54,12 +54,12 @@ class Profiled(StrEnum):
     UNIFORMITY = "uniform_branch_percent"
 
 
-Metric = Counted | FromSpec | Compiled | Profiled
+Metric = Counted | FromSpec | CompiledMetric | Profiled
 
 
 def metric_of(name: str) -> Metric:
     """Return the metric of a name. Raises StopIteration for one that is none."""
-    kinds = (Counted, FromSpec, Compiled, Profiled)
+    kinds = (Counted, FromSpec, CompiledMetric, Profiled)
     return next(metric for kind in kinds for metric in kind if metric == name)
 
 
@@ -91,7 +91,7 @@ class Facts:
             return self._profiled(metric, variant, rows, cols)
         if isinstance(metric, Counted):
             return _counted(metric, self.counts(variant, rows, cols))
-        if isinstance(metric, Compiled):
+        if isinstance(metric, CompiledMetric):
             return self._occupancy(variant, rows, cols)
         return _vectors_per_thread(variant, cols)
 

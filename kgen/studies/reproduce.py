@@ -21,7 +21,7 @@ ALL = frozenset(Study)
 # (targets, rows, cols, state of the L2) -> a measurement a target, called as the target is. The
 # targets are measured in one interleaved run, so that their samples are paired by round.
 MeasureShape = Callable[[list[str], int, int, str], list[Measurement]]
-Job = tuple[str, int, int]
+VariantShape = tuple[str, int, int]
 
 
 def needed(studies: frozenset[Study] = ALL) -> dict[Shape, list[str]]:
@@ -32,7 +32,7 @@ def needed(studies: frozenset[Study] = ALL) -> dict[Shape, list[str]]:
     return {shape: list(variants) for shape, variants in found.items()}
 
 
-def _timed(studies: frozenset[Study]) -> Iterator[Job]:
+def _timed(studies: frozenset[Study]) -> Iterator[VariantShape]:
     for table in tables(studies):
         yield from ((cell.variant, cell.rows, cell.cols) for cell in table.cells)
     for statement in statements(studies):
@@ -46,7 +46,7 @@ def _timed(studies: frozenset[Study]) -> Iterator[Job]:
             yield from ((variant, sweep.rows, cols) for variant in (sweep.a, sweep.b))
 
 
-def _timed_by(part: Part) -> Iterator[Job]:
+def _timed_by(part: Part) -> Iterator[VariantShape]:
     if isinstance(part, Timed):
         yield from ((variant, *part.shape) for variant in (part.a, part.b))
     elif isinstance(part, Crossing):
@@ -54,7 +54,7 @@ def _timed_by(part: Part) -> Iterator[Job]:
             yield from ((variant, part.rows, cols) for variant in (part.a, part.b))
 
 
-def profiled(studies: frozenset[Study] = ALL) -> list[Job]:
+def profiled(studies: frozenset[Study] = ALL) -> list[VariantShape]:
     """Return the variants and shapes, each once, that the studies need a profile of."""
     jobs = [job for dissection in dissections(studies) for job in dissection.profiled]
     for statement in statements(studies):
@@ -62,7 +62,7 @@ def profiled(studies: frozenset[Study] = ALL) -> list[Job]:
     return list(dict.fromkeys(jobs))
 
 
-def _profiled_by(statement: Statement) -> list[Job]:
+def _profiled_by(statement: Statement) -> list[VariantShape]:
     facts = [part for part in statement.parts if isinstance(part, Fact)]
     return [
         (variant, *fact.shape)

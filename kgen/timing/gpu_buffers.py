@@ -21,7 +21,7 @@ PROBE_CALLS = 16
 Bind = Callable[[DeviceMatrix, DeviceMatrix], Issue]
 
 
-class Timed:
+class TimedCandidate:
     """A candidate bound to the benchmark's buffers."""
 
     def __init__(self, stage: GpuBuffers, candidate: Candidate) -> None:
@@ -102,10 +102,10 @@ class GpuBuffers:
                 raise CheckFailed(f"{candidate.name} wrote to {damage} y")
             return fetch(self.gpu.driver, result)
 
-    def load(self, candidate: Candidate) -> Timed:
+    def load(self, candidate: Candidate) -> TimedCandidate:
         """Bind a candidate to the buffers and make it ready for samples."""
         with self.active(f"preparing {candidate.name}"):
-            return Timed(self, candidate)
+            return TimedCandidate(self, candidate)
 
     def binder(self, candidate: Candidate) -> Bind:
         """Return the function that binds the candidate to a pair of buffers."""

@@ -32,7 +32,7 @@ from kgen.toolchain.added_flags import added_flags
 from kgen.toolchain.binary import Binary
 from kgen.toolchain.cache import digest_of_files, load_binary, store_binary
 from kgen.toolchain.machine_code import stands_alone
-from kgen.toolchain.nvcc import Job, compile_alone, kernels_of, prepare, run_nvcc
+from kgen.toolchain.nvcc import Compilation, compile_alone, kernels_of, prepare, run_nvcc
 from kgen.toolchain.options import CompileOptions
 from kgen.toolchain.ptxas import parse_resources, warnings_of
 from kgen.toolchain.source import Compilable
@@ -62,7 +62,7 @@ def compile_many(
     """
     jobs = [prepare(source, arch, options) for source in sources]
     done: dict[str, Result] = {}
-    missing: dict[str, Job] = {}
+    missing: dict[str, Compilation] = {}
     digest_files = functools.cache(digest_of_files)
     for job in jobs:
         if binary := load_binary(job.entry, arch, digest_files):
@@ -74,14 +74,14 @@ def compile_many(
     return [done[job.entry.key] for job in jobs]
 
 
-def _on_all_processors(batches: list[list[Job]]) -> Iterator[dict[str, Result]]:
+def _on_all_processors(batches: list[list[Compilation]]) -> Iterator[dict[str, Result]]:
     with thread_pool(os.cpu_count() or 1) as pool:
         yield from pool.map(_compile, batches)
 
 
-def _batches(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+def _batches(jobs: Iterable[Compilation]) -> Iterator[list[Compilation]]:
     """Put jobs that may share a unit together, evenly over the processors."""
-    alike: dict[tuple[str, ...], list[Job]] = defaultdict(list)
+    alike: dict[tuple[str, ...], list[Compilation]] = defaultdict(list)
     for job in jobs:
         alike[_unit_of(job)].append(job)
     processors = os.cpu_count() or 1
@@ -93,7 +93,7 @@ def _batches(jobs: Iterable[Job]) -> Iterator[list[Job]]:
             yield group[first::count]
 
 
-def _unit_of(job: Job) -> tuple[str, ...]:
+def _unit_of(job: Compilation) -> tuple[str, ...]:
     """Return what the sources of one unit have in common; a source for itself has its key."""
     text = job.source.text
     may_share = not (
@@ -105,7 +105,7 @@ def _unit_of(job: Job) -> tuple[str, ...]:
     return (*job.command, *_INCLUDE.findall(text)) if may_share else (job.entry.key,)
 
 
-def _compile(batch: list[Job]) -> dict[str, Result]:
+def _compile(batch: list[Compilation]) -> dict[str, Result]:
     """Return the results of a batch by key."""
     try:
         if len(batch) > 1:
@@ -119,7 +119,7 @@ def _compile(batch: list[Job]) -> dict[str, Result]:
     return _compile(batch[:middle]) | _compile(batch[middle:])
 
 
-def _compile_together(batch: list[Job]) -> list[Binary]:
+def _compile_together(batch: list[Compilation]) -> list[Binary]:
     """Compile sources in one unit. Raises CompileFailed when it must be cut."""
     folder = cache_dir("cubin") / "shared"
     with (

@@ -37,7 +37,7 @@ _TIME_LIMIT_S = 300.0
 
 
 @dataclass(frozen=True)
-class Job:
+class Compilation:
     """A checked request: `command` is nvcc and its flags, `entry` where the binary is kept."""
 
     source: Compilable
@@ -69,7 +69,7 @@ def compile_cubin(
     return load_binary(job.entry, arch) or compile_alone(job)
 
 
-def prepare(source: Compilable, arch: str, options: CompileOptions) -> Job:
+def prepare(source: Compilable, arch: str, options: CompileOptions) -> Compilation:
     """Check a request and return what to do for it. Raises UsageError and MissingTool."""
     if source.is_host:
         raise UsageError(
@@ -80,10 +80,10 @@ def prepare(source: Compilable, arch: str, options: CompileOptions) -> Job:
     _check_request(source, arch, nvcc)
     flags = _flags(source, arch, options)
     require_no_contradiction(flags)
-    return Job(source, arch, (str(nvcc.path), *flags), _entry(source, flags, nvcc))
+    return Compilation(source, arch, (str(nvcc.path), *flags), _entry(source, flags, nvcc))
 
 
-def compile_alone(job: Job) -> Binary:
+def compile_alone(job: Compilation) -> Binary:
     """Compile a source by itself, whatever the cache has. Raises what `compile_cubin` does."""
     source, entry = job.source, job.entry
     # The source stays beside the cubin, where profilers look for the lines of -lineinfo.
@@ -159,7 +159,7 @@ def _environment() -> dict[str, str]:
     return environment
 
 
-def run_nvcc(job: Job, file: Path, name: str, limit_s: float) -> Product:
+def run_nvcc(job: Compilation, file: Path, name: str, limit_s: float) -> Product:
     """Compile a file as for `job` for at most `limit_s` seconds; messages call it by `name`.
 
     Raises CompileFailed when that yields no cubin, UsageError for one of another architecture,

@@ -93,11 +93,11 @@ def test_counts_that_differ_from_the_reports_fail(
 def test_profiles_give_verdicts_on_causes(
     call: Call, machine: Machine, small_report: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kgen.profile import Job, Profile
+    from kgen.profile import Profile, ProfileTarget
 
     values = {"v5": 2_442_575.0, "v8": 634_580.0}
 
-    def profile_on_gpu(jobs: list[Job]) -> tuple[list[Profile], str]:
+    def profile_on_gpu(jobs: list[ProfileTarget]) -> tuple[list[Profile], str]:
         found = [{"warp_instructions": values.get(job.variant)} for job in jobs]
         return [Profile(job.variant, of, ()) for job, of in zip(jobs, found, strict=True)], ""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kgen import cpu
 from kgen.cpu.faults import Report
 from kgen.cpu.faults import fault_of as describe_fault
-from kgen.cpu.process import Outcome, execute
+from kgen.cpu.process import ProcessEnd, execute
 from kgen.errors import KernelFault, MachineTrouble
 from kgen.launch import Launch, LaunchPlan
 from kgen.sources.source import Source
@@ -302,20 +302,23 @@ def test_of_several_reports_the_lowest_block_counts(make_source: MakeSource) -> 
     reports = [Report("k", block, 0, "kernel.cu", 9, 0, "wrong") for block in (4, 2, 3)]
     lines = "\n".join(["printed", *(json.dumps(asdict(report)) for report in reports)])
     plan = LaunchPlan(1, 1, (Launch("k", 5, 32, 0, ()),))
-    fault = describe_fault(make_source("", "k"), plan, Path(), Outcome(3, lines, False), 1.0)
+    fault = describe_fault(make_source("", "k"), plan, Path(), ProcessEnd(3, lines, False), 1.0)
     assert str(fault) == "kernel.cu:9: kernel k, block 2, thread 0: wrong"
 
 
 @pytest.mark.parametrize(
     ("outcome", "words"),
     [
-        (Outcome(-9, "", False), "ended the CPU executor with exit code -9"),
-        (Outcome(-11, "", False), "crashed the CPU executor (SIGSEGV), whose memory an access out"),
-        (Outcome(-9, "", True), "killed at its time limit of 1 s"),
-        (Outcome(2, "the job ends early\n", False), "the job ends early"),
+        (ProcessEnd(-9, "", False), "ended the CPU executor with exit code -9"),
+        (
+            ProcessEnd(-11, "", False),
+            "crashed the CPU executor (SIGSEGV), whose memory an access out",
+        ),
+        (ProcessEnd(-9, "", True), "killed at its time limit of 1 s"),
+        (ProcessEnd(2, "the job ends early\n", False), "the job ends early"),
     ],
 )
-def test_an_end_without_a_report(make_source: MakeSource, outcome: Outcome, words: str) -> None:
+def test_an_end_without_a_report(make_source: MakeSource, outcome: ProcessEnd, words: str) -> None:
     plan = LaunchPlan(1, 1, (Launch("k", 5, 32, 0, ()),))
     fault = describe_fault(make_source("", "k"), plan, Path(), outcome, 1.0)
     assert str(fault).startswith(f"kernel.cu: kernel k: {words}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgen.errors import MissingTool, UsageError
-from kgen.profile import METRICS, Job
+from kgen.profile import METRICS, ProfileTarget
 from kgen.profile.counted import profile_on_cpu
 from kgen.toolchain import find, find_nvcc
 
@@ -17,7 +17,7 @@ def test_counts_and_resources_of_all_kernels() -> None:
         find_nvcc()
     except MissingTool as missing:
         pytest.skip(str(missing))
-    profile = profile_on_cpu(Job("t1", 2, 1024), "sm_90")
+    profile = profile_on_cpu(ProfileTarget("t1", 2, 1024), "sm_90")
     known = {key for key, value in profile.values.items() if value is not None}
     counted = {"global_loads", "global_stores"}
     assert known == {*counted, "registers", "theoretical_occupancy_percent"}
@@ -33,7 +33,7 @@ def test_counts_and_resources_of_all_kernels() -> None:
 def test_without_a_compiler_for_gpus_the_counts_remain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KGEN_NVCC", raising=False)
     monkeypatch.setattr(find, "_candidates", lambda name: iter(()))
-    values = profile_on_cpu(Job("v3", 2, 4096), "sm_90").values
+    values = profile_on_cpu(ProfileTarget("v3", 2, 4096), "sm_90").values
     known = {key: value for key, value in values.items() if value is not None}
     assert known == {"global_loads": 256, "global_stores": 256}
     assert list(values) == [metric.key for metric in METRICS]
@@ -41,4 +41,4 @@ def test_without_a_compiler_for_gpus_the_counts_remain(monkeypatch: pytest.Monke
 
 def test_the_host_has_no_warps() -> None:
     with pytest.raises(UsageError, match=r"cpu is plain C\+\+ for the host"):
-        profile_on_cpu(Job("cpu", 2, 8), "sm_90")
+        profile_on_cpu(ProfileTarget("cpu", 2, 8), "sm_90")

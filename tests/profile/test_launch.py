@@ -9,12 +9,14 @@ import pytest
 
 from kgen import gpu
 from kgen.profile import launch
-from kgen.profile.job import Job
+from kgen.profile.job import ProfileTarget
 
 
-@pytest.mark.parametrize("job", [Job("v7:items=4,threads=512", 1025, 257), Job("a@b/my.cu", 1, 1)])
-def test_a_job_is_read_as_it_is_spelled(job: Job) -> None:
-    assert Job.read(str(job)) == job
+@pytest.mark.parametrize(
+    "job", [ProfileTarget("v7:items=4,threads=512", 1025, 257), ProfileTarget("a@b/my.cu", 1, 1)]
+)
+def test_a_job_is_read_as_it_is_spelled(job: ProfileTarget) -> None:
+    assert ProfileTarget.read(str(job)) == job
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *jobs: str) -> int:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from kgen.errors import CheckFailed, MissingTool
-from kgen.profile.job import Job
+from kgen.profile.job import ProfileTarget
 from kgen.profile.metrics import ncu_metrics
 from kgen.profile.ncu import command, find_ncu, measure
 from kgen.toolchain.find import Tool
 from tests.profile.tables import asked, fake_ncu, table
 
-JOBS = [Job("v2", 128, 4096), Job("my.cu", 1, 257)]
+JOBS = [ProfileTarget("v2", 128, 4096), ProfileTarget("my.cu", 1, 257)]
 
 
 @pytest.fixture

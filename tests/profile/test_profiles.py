@@ -8,7 +8,7 @@ import pytest
 
 import kgen
 from kgen.errors import CheckFailed, MissingTool, UsageError
-from kgen.profile import Job, profile_on_gpu, profiles_in, profiles_of_launches
+from kgen.profile import ProfileTarget, profile_on_gpu, profiles_in, profiles_of_launches
 from tests.profile.tables import asked, fake_ncu, table
 
 LOADS = "smsp__sass_inst_executed_op_global_ld.sum"
@@ -23,7 +23,7 @@ def loads(*kernels: tuple[str, int]) -> str:
 def test_kernels_of_a_variant_are_one_call() -> None:
     text = loads((V5, 7), *((kernel, 1000) for kernel in T1), ("a_kernel_of_the_driver", 9))
     for order in (["v5", "t1"], ["t1", "v5"]):
-        profiles = profiles_in(text, [Job(name, 4, 2048) for name in order])
+        profiles = profiles_in(text, [ProfileTarget(name, 4, 2048) for name in order])
         assert [profile.name for profile in profiles] == order
         by_name = {profile.name: profile for profile in profiles}
         assert by_name["v5"].values["global_loads"] == 7
@@ -34,7 +34,7 @@ def test_kernels_of_a_variant_are_one_call() -> None:
 
 
 def test_same_variant_twice_takes_its_launches_in_order() -> None:
-    jobs = [Job("v5", 1024, 4096), Job("v5", 1025, 257)]
+    jobs = [ProfileTarget("v5", 1024, 4096), ProfileTarget("v5", 1025, 257)]
     first, second = profiles_in(loads((V5, 1), (V5, 2)), jobs)
     assert (first.values["global_loads"], second.values["global_loads"]) == (1, 2)
 
@@ -45,7 +45,7 @@ def test_same_variant_twice_takes_its_launches_in_order() -> None:
 def test_other_launches_than_asked_for_are_told(ran: tuple[str, ...]) -> None:
     text = loads(*((kernel, 1) for kernel in ran))
     with pytest.raises(CheckFailed, match=rf"v5@4x2048, t1@4x2048 would launch {V5}, {T1[0]}"):
-        profiles_in(text, [Job("v5", 4, 2048), Job("t1", 4, 2048)])
+        profiles_in(text, [ProfileTarget("v5", 4, 2048), ProfileTarget("t1", 4, 2048)])
 
 
 def test_without_jobs_every_launch_is_a_profile() -> None:
@@ -57,7 +57,7 @@ def test_without_jobs_every_launch_is_a_profile() -> None:
 def test_profile_on_gpu_runs_ncu(tmp_path: Path) -> None:
     text = loads((V5, 4))
     fake_ncu(tmp_path / "bin", text)
-    profiles, printed = profile_on_gpu([Job("v5", 4, 257)], "warm")
+    profiles, printed = profile_on_gpu([ProfileTarget("v5", 4, 257)], "warm")
     assert profiles[0].values["global_loads"] == 4 and printed == text
     (line,) = asked(tmp_path / "bin")
     assert "--cache-control none" in line and line.endswith("v5@4x257")
@@ -67,14 +67,14 @@ def test_profile_on_gpu_runs_ncu(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("job", "cache", "words"),
     [
-        (Job("v5", 4, 257), "hot", "--cache hot: caches are cold or warm"),
-        (Job("v5", 0, 257), "cold", "0 x 257 has no elements"),
-        (Job("cpu", 4, 257), "cold", r"cpu is plain C\+\+ for the host"),
-        (Job("v9000", 4, 257), "cold", "v9000"),
-        (Job("v7:items=1", 4, 2048), "cold", "2048"),
+        (ProfileTarget("v5", 4, 257), "hot", "--cache hot: caches are cold or warm"),
+        (ProfileTarget("v5", 0, 257), "cold", "0 x 257 has no elements"),
+        (ProfileTarget("cpu", 4, 257), "cold", r"cpu is plain C\+\+ for the host"),
+        (ProfileTarget("v9000", 4, 257), "cold", "v9000"),
+        (ProfileTarget("v7:items=1", 4, 2048), "cold", "2048"),
     ],
 )
-def test_what_cannot_be_profiled_is_refused(job: Job, cache: str, words: str) -> None:
+def test_what_cannot_be_profiled_is_refused(job: ProfileTarget, cache: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         profile_on_gpu([job], cache)
 
@@ -82,14 +82,16 @@ def test_what_cannot_be_profiled_is_refused(job: Job, cache: str, words: str) ->
 @pytest.mark.usefixtures("no_ncu", "pretended_gpu")
 def test_missing_ncu() -> None:
     with pytest.raises(MissingTool, match="no ncu"):
-        profile_on_gpu([Job("v5", 4, 257)])
+        profile_on_gpu([ProfileTarget("v5", 4, 257)])
 
 
 @pytest.mark.gpu
 def test_counts_are_those_of_the_cpu_executor() -> None:
     """On a GPU: ncu's loads and stores of the shapes where every access is active."""
     try:
-        profiles, _ = profile_on_gpu([Job("v2", 128, 4096), Job("v3", 128, 4096)])
+        profiles, _ = profile_on_gpu(
+            [ProfileTarget("v2", 128, 4096), ProfileTarget("v3", 128, 4096)]
+        )
     except MissingTool as missing:
         pytest.skip(str(missing))
     counted = [(p.values["global_loads"], p.values["global_stores"]) for p in profiles]

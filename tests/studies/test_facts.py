@@ -6,7 +6,7 @@ import pytest
 
 from kgen.studies import registers
 from kgen.studies.counts import REPORTED, count_reported
-from kgen.studies.facts import Compiled, Counted, Facts, FromSpec, Profiled
+from kgen.studies.facts import CompiledMetric, Counted, Facts, FromSpec, Profiled
 from kgen.toolchain import find
 
 FACTS = Facts("sm_75", {})
@@ -33,9 +33,9 @@ def test_vectors_of_a_thread(cols: int, vectors: int) -> None:
 
 
 def test_occupancy_follows_the_architecture(nvcc: None) -> None:
-    turing = FACTS.value(Compiled.OCCUPANCY, "v8", 1024, 4096)
+    turing = FACTS.value(CompiledMetric.OCCUPANCY, "v8", 1024, 4096)
     assert turing == 100
-    assert Facts("sm_90", {}).value(Compiled.OCCUPANCY, "v3", 128, 16384) < 100
+    assert Facts("sm_90", {}).value(CompiledMetric.OCCUPANCY, "v3", 128, 16384) < 100
 
 
 def test_registers_beside_the_reports(nvcc: None) -> None:

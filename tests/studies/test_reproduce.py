@@ -67,7 +67,7 @@ def no_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     def value(self: Facts, metric: facts.Metric, variant: str, rows: int, cols: int) -> float:
         if isinstance(metric, Profiled):
             return self._profiled(metric, variant, rows, cols)
-        if metric is facts.Compiled.OCCUPANCY:
+        if metric is facts.CompiledMetric.OCCUPANCY:
             return {"v3": 25.0, "v3:threads=512": 50.0}[variant]
         if metric is facts.Counted.REDUCTIONS:
             return {"v5": 9225.0, "v8": 1025.0}[variant]
