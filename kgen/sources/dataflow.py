@@ -122,6 +122,11 @@ class Dataflow(ThreadNames):
         return "row_state.m" if self._has_row_state else "row_max"
 
     @property
+    def own_max(self) -> str:
+        """The maximum that the exponentials of a paired merge refer to."""
+        return "warp_max" if self.spec.merge.by_warp else "thread_max"
+
+    @property
     def row_sum(self) -> str:
         """The sum of the row where the output is made."""
         return "row_state.d" if self._has_row_state else "row_sum"
@@ -177,6 +182,11 @@ class Dataflow(ThreadNames):
         return self.spec.vec_second if self.spec.in_registers else self.spec.vec_first
 
     @property
+    def row_start(self) -> tuple[str, str]:
+        """Type and name of what load_row and store_row are told of where the row starts."""
+        return ("int", "shift") if self.spec.unaligned.is_shifted else ("bool", "is_aligned")
+
+    @property
     def load_asks(self) -> bool:
         """Whether load_row needs to know if the row is aligned."""
         by_vec = self.spec.vec_first and not self.spec.unaligned.whole_row
@@ -200,6 +210,8 @@ class Dataflow(ThreadNames):
     def aligned_rows(self, kernel: Kernel) -> list[str]:
         """Return the row pointers that must be aligned for the kernel to use vectors."""
         spec = self.spec
+        if spec.unaligned.is_shifted:
+            return []
         first = spec.vec_first and kernel.phases != ("write",)
         second = spec.vec_second and "write" in kernel.phases
         rows = []

@@ -45,8 +45,15 @@ class ThreadNames:
         return "threadIdx.x" if self.stride == "1" else f"threadIdx.x / {self.stride}"
 
     @property
+    def step(self) -> str:
+        """The threads that share a row, those of all its blocks."""
+        return self.stride if self.spec.blocks_per_row == 1 else "THREADS_PER_ROW"
+
+    @property
     def first_row(self) -> str:
         """The (first) row of a thread."""
+        if self.spec.blocks_per_row > 1:
+            return "blockIdx.x / BLOCKS_PER_ROW"
         if self.spec.rows_per_block == 1:
             return "blockIdx.x"
         rows = "THREADS_PER_BLOCK" if self.stride == "1" else "ROWS_PER_BLOCK"
@@ -74,12 +81,13 @@ class ThreadNames:
     @property
     def warps(self) -> str:
         """The number of warps that share a row."""
-        return "WARPS_PER_ROW" if self.has_idle_groups else "WARPS_PER_BLOCK"
+        is_block = not self.has_idle_groups and self.spec.blocks_per_row == 1
+        return "WARPS_PER_BLOCK" if is_block else "WARPS_PER_ROW"
 
     @property
     def warps_width(self) -> str:
         """The power of two that covers the warps of a row."""
-        warps = max(self.spec.row_threads // WARP_SIZE, 1)
+        warps = max(self.spec.row_width // WARP_SIZE, 1)
         width = 1 << (warps - 1).bit_length()
         return self.warps if width == warps else str(width)
 
@@ -97,8 +105,9 @@ class ThreadNames:
         """Return where a thread begins in an array, or behind its first elements."""
         if self.thread == "0":
             return first or "0"
-        return f"{first} + {self.thread}" if first else self.thread
+        thread = self.thread if self.spec.blocks_per_row == 1 else "row_thread()"
+        return f"{first} + {thread}" if first else thread
 
     def next(self, index: str) -> str:
         """Return the step to a thread's next element."""
-        return f"++{index}" if self.stride == "1" else f"{index} += {self.stride}"
+        return f"++{index}" if self.step == "1" else f"{index} += {self.step}"

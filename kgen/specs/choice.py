@@ -73,16 +73,21 @@ class RowSplit(Choice):
     `kernel_per_phase`: the blocks meet at the boundaries of kernels, in `workspace_bytes` of global
     memory that are zero before every call.
     `whole_blocks`: each of them has all its threads on the row. `cluster_size` blocks are launched
-    as a cluster.
+    as a cluster. `in_one_launch`: `blocks_per_row` blocks share a row and meet while they run, at
+    most `most_blocks` of them; `is_co_resident`: all blocks of the launch have to run at the same
+    time. `includes` are the headers that its code needs.
     """
 
-    blocks_per_row: Formula = formula("1")
     tasks: Formula = formula("ceil_div(rows, rows_per_block)")
     block_cols: Formula = formula("cols")
     workspace_bytes: Formula = formula("0")
     cluster_size: Formula = formula("1")
     kernel_per_phase: bool = False
     whole_blocks: bool = False
+    in_one_launch: bool = False
+    is_co_resident: bool = False
+    most_blocks: int = 1
+    includes: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +113,7 @@ class Topology(Choice):
     `shared_values` values of shared memory a block. `needs_identity`: it combines values of
     nobody; `orders_memory`: what the row's threads wrote before it, all of them may read after it;
     `reusable`: it may be called again at once, without a barrier of the row's threads between.
+    `of_warps`: it combines what the lanes of a warp know alike; `across_blocks`: also the blocks'.
     """
 
     connects: Formula = formula("row_threads > 0")
@@ -116,13 +122,16 @@ class Topology(Choice):
     needs_identity: bool = False
     orders_memory: bool = False
     reusable: bool = False
+    of_warps: bool = False
+    across_blocks: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Merge(Choice):
-    """Whether maximum and sum are reduced apart or as a pair."""
+    """Whether maximum and sum are reduced apart or as a pair; `by_warp`: a warp's pair, not a lane's."""
 
     is_paired: bool = False
+    by_warp: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,9 +171,13 @@ class VecScans(Choice):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Unaligned(Choice):
-    """What vectorised scans do on a row off a vector boundary; `whole_row`: they go scalar."""
+    """What vectorised scans do on a row off a vector boundary.
+
+    `whole_row`: they go scalar; `is_shifted`: vectors start at the boundary below the row.
+    """
 
     whole_row: bool = False
+    is_shifted: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -60,17 +60,27 @@ def follow(spec: Spec, base: Spec, named: frozenset[str]) -> Spec:
 def _threads_per_row(spec: Spec, base: Spec) -> int | None:
     if spec.is_host:
         return 1
-    return None if spec.row_split.kernel_per_phase or base.is_host else spec.threads_per_row
+    return None if spec.row_split.whole_blocks or base.is_host else spec.threads_per_row
 
 
-@follower("row_split", "target")
+@follower("row_split", "target", "blocks_per_row")
 def _row_split(spec: Spec, base: Spec) -> str:
-    return "none" if spec.is_host else spec.row_split
+    if spec.is_host or (spec.blocks_per_row == 1 and spec.row_split.in_one_launch):
+        return "none"
+    shared = spec.blocks_per_row > 1 and not spec.row_split.in_one_launch
+    return "cluster" if shared else spec.row_split
+
+
+@follower("blocks_per_row", "target", "row_split")
+def _blocks_per_row(spec: Spec, base: Spec) -> int:
+    if not spec.row_split.in_one_launch:
+        return 1
+    return 8 if spec.blocks_per_row == 1 else spec.blocks_per_row
 
 
 @follower("row_loop", "target", "row_split")
 def _row_loop(spec: Spec, base: Spec) -> str:
-    return "once" if spec.is_host or spec.row_split.kernel_per_phase else spec.row_loop
+    return "once" if spec.is_host or spec.row_split.whole_blocks else spec.row_loop
 
 
 @follower("threads_per_block", "target")
@@ -80,14 +90,31 @@ def _threads_per_block(spec: Spec, base: Spec) -> int:
     return Spec.threads_per_block if base.is_host else spec.threads_per_block
 
 
-@follower("topology", "target", "threads_per_row", "row_split", reads=("threads_per_block",))
+@follower(
+    "topology",
+    *("target", "threads_per_row", "row_split", "blocks_per_row"),
+    reads=("threads_per_block", "merge"),
+)
 def _topology(spec: Spec, base: Spec) -> str:
     return spec.topology if is_connected(spec) else natural_topology(spec)
 
 
-@follower("merge", "target", "threads_per_row", reads=("threads_per_block",))
+@follower(
+    "merge",
+    *("target", "threads_per_row", "row_split", "blocks_per_row", "topology"),
+    reads=("threads_per_block",),
+)
 def _merge(spec: Spec, base: Spec) -> str:
-    return "separate" if spec.row_threads == 1 else spec.merge
+    if spec.row_threads == 1:
+        return "separate"
+    if spec.topology.of_warps:
+        return "by_warp"
+    return "paired" if spec.merge.by_warp else spec.merge
+
+
+@follower("update", "merge")
+def _update(spec: Spec, base: Spec) -> str:
+    return "three_pass" if spec.merge.by_warp else spec.update
 
 
 @follower("cache", "op", "target", "row_split", "update")

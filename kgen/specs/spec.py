@@ -67,6 +67,7 @@ class Spec:
         None, "threads of a block that share a row: 1 to 32, or whole warps; auto is all of them"
     )
     row_split: RowSplit = choice_axis("row_split", "none", "the blocks that share a row")
+    blocks_per_row: int = axis(1, "blocks that share a row in one launch (row_split=cluster)")
     row_loop: RowLoop = choice_axis("row_loop", "once", "whether blocks go on to further rows")
     topology: Topology = choice_axis(
         "topology", "tree", "how the threads' partial results meet in a block"
@@ -142,6 +143,11 @@ class Spec:
     def row_threads(self) -> int:
         """Threads of one block that share a row (or the block's tile of it)."""
         return self.threads_per_row or self.threads_per_block
+
+    @property
+    def row_width(self) -> int:
+        """Threads that share a row in one launch, those of all its blocks."""
+        return self.row_threads * self.blocks_per_row
 
     @property
     def rows_per_block(self) -> int:
@@ -275,7 +281,14 @@ class Spec:
     @property
     def tail_slots(self) -> int:
         """Slots a thread needs for the fewer than vec_size elements that no vector covers."""
-        return -(-(self.vec_size - 1) // self.row_threads)
+        return -(-max(self.spare_cols, 0) // self.row_width)
+
+    @property
+    def spare_cols(self) -> int:
+        """Columns that a register cache holds beside its vectors; negative if it may waste some."""
+        if self.unaligned.is_shifted:
+            return 1 - self.vec_size
+        return 0 if self.static_cols and self.static_cols % self.vec_size == 0 else self.vec_size - 1
 
     @property
     def tile_slots(self) -> int:
@@ -298,7 +311,8 @@ class Spec:
 
     def items_for(self, cols: int) -> int:
         """Return the least items_per_thread that covers a row of `cols` elements."""
-        return -(-(cols // self.vec_size) // self.row_threads)
+        vecs = (cols - min(self.spare_cols, 0) * 2) // self.vec_size
+        return -(-vecs // self.row_width)
 
     def items_on(self, cols: int | None = None) -> int | None:
         """Return items_per_thread, `auto` being the number that covers the row.
@@ -321,6 +335,7 @@ CHOICE_AXES = frozenset(name for name, f in AXES.items() if isinstance(f.default
 # What a sweep over everything tries on the axes of numbers; on the others it tries every choice.
 SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
     "threads_per_row": (None, 1, 2, 4, 8, 16, 32),
+    "blocks_per_row": (1, 2, 4, 8, 16),
     "vec_size": (1, 2, 4),
     "items_per_thread": (None,),  # the least that covers the row
     "tile_size": (None,),  # eight columns a thread

@@ -16,7 +16,8 @@ ROW_THREADS = ("threads_per_row", "threads_per_block")
 
 def is_connected(spec: Spec) -> bool:
     """Whether the reduction combines exactly the threads of a row."""
-    return bool(spec.topology.connects.of(spec))
+    reaches = spec.topology.across_blocks or spec.blocks_per_row == 1
+    return reaches and bool(spec.topology.connects.of(spec))
 
 
 def natural_topology(spec: Spec) -> str:
@@ -124,7 +125,66 @@ def split_rows_have_whole_blocks(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("topology", "target", *ROW_THREADS)
+@rule("row_split", "blocks_per_row")
+def blocks_share_rows_in_one_launch(spec: Spec) -> Iterator[Problem]:
+    """blocks_per_row belongs to the ways in which blocks meet while they run."""
+    blocks, most = spec.blocks_per_row, spec.row_split.most_blocks
+    if not spec.row_split.in_one_launch:
+        if blocks != 1:
+            yield Problem(
+                ("blocks_per_row", "row_split"),
+                f"blocks_per_row={blocks} with row_split={spec.row_split}: blocks that share a row "
+                "have to meet; use row_split=cluster or blocks_per_row=1",
+            )
+    elif not 2 <= blocks <= most or not is_power_of_two(blocks):
+        yield Problem(
+            ("blocks_per_row", "row_split"),
+            f"blocks_per_row={blocks} with row_split={spec.row_split}: use a power of two from 2 "
+            f"to {most}",
+        )
+
+
+@rule("row_split", "cache", "blocks_per_row")
+def a_split_row_is_kept_apart(spec: Spec) -> Iterator[Problem]:
+    """A block's shared memory is laid out for whole rows."""
+    if spec.row_split.in_one_launch and spec.in_shared:
+        yield Problem(
+            ("cache", "row_split"),
+            f"cache={spec.cache} with row_split={spec.row_split}: a block has a part of the row; "
+            "use cache=inputs_registers or cache=exps_registers",
+        )
+
+
+@rule("topology", "merge", "update")
+def warps_bring_pairs(spec: Spec) -> Iterator[Problem]:
+    """What a warp's lanes know alike goes to a reduction of warps, and after three passes."""
+    if spec.topology.of_warps != spec.merge.by_warp:
+        yield Problem(
+            ("topology", "merge"),
+            f"topology={spec.topology} with merge={spec.merge}: results of whole warps go with "
+            "topology=all_warps,merge=by_warp, those of threads with any other two",
+        )
+    elif spec.merge.by_warp and spec.is_online:
+        yield Problem(
+            ("merge", "update"),
+            f"merge={spec.merge} with update={spec.update}: a warp sums against its maximum when "
+            "it has that; use update=three_pass",
+        )
+
+
+@rule("unaligned", "cache", "vec_scans")
+def shifted_rows_are_in_registers(spec: Spec) -> Iterator[Problem]:
+    """Masked vectors are read once, into registers, and written from there."""
+    if spec.unaligned.is_shifted and not (spec.in_registers and spec.vec_first and spec.vec_second):
+        yield Problem(
+            ("unaligned", "cache", "vec_scans"),
+            f"unaligned={spec.unaligned} with cache={spec.cache} and vec_scans={spec.vec_scans}: "
+            "rows are shifted on their way into registers; use cache=inputs_registers,vec_scans="
+            "both or unaligned=scalar_groups",
+        )
+
+
+@rule("topology", "target", "merge", "row_split", "blocks_per_row", *ROW_THREADS)
 def reduction_connects_the_row(spec: Spec) -> Iterator[Problem]:
     """The reduction must connect exactly the threads of a row."""
     if is_connected(spec):
