@@ -16,9 +16,15 @@ from kgen.cpu.faults import fault_of, kernel_names
 from kgen.cpu.process import execute
 from kgen.errors import KernelFault, UsageError
 from kgen.launch import Launch, LaunchPlan
-from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK
+from kgen.limits import (
+    MAX_CLUSTER_BLOCKS,
+    MAX_GRID_BLOCKS,
+    MAX_SHARED_BYTES,
+    MAX_THREADS_PER_BLOCK,
+)
 from kgen.machine_trouble import telling_trouble
 from kgen.sources.source import Source
+from kgen.toolchain.occupancy import default_arch, occupancy
 
 # The order in which the threads of a block run between two barriers or warp operations.
 SCHEDULES = ("in_order", "reversed", "warp_greedy", "random")
@@ -26,6 +32,10 @@ SCHEDULES = ("in_order", "reversed", "warp_greedy", "random")
 # How many OS threads run the blocks of a launch, and how many CUDA threads make that worth while.
 WORKERS = 2
 MIN_THREADS_FOR_WORKERS = 16384
+
+# The GPU that must hold a co-resident grid: an H100 or H200. A kernel whose registers allow fewer
+# blocks than its threads and shared memory do fails there all the same.
+RESIDENT_SMS = 132
 
 _ELEMENT_BYTES = 4
 _UNWRITTEN = np.uint8(0xFF)  # NaN bytes
@@ -110,16 +120,30 @@ def check_request(source: Source, plan: LaunchPlan, x: NDArray[np.float32], sche
 
 def _check_launch(source: Source, launch: Launch) -> None:
     """Refuse what a CUDA launch itself refuses."""
+    name = f"{display_name(source)}: kernel {launch.kernel}"
     for value, what, least, most in (
         (launch.grid, "blocks in the grid", 1, MAX_GRID_BLOCKS),
         (launch.block, "threads in a block", 1, MAX_THREADS_PER_BLOCK),
         (launch.shared_bytes, "bytes of dynamic shared memory", 0, MAX_SHARED_BYTES),
+        (launch.cluster_size, "blocks in a cluster", 1, MAX_CLUSTER_BLOCKS),
     ):
         if not least <= value <= most:
             raise KernelFault(
-                f"{display_name(source)}: kernel {launch.kernel} is launched with {value} {what}; "
-                f"CUDA takes {least} to {most}"
+                f"{name} is launched with {value} {what}; CUDA takes {least} to {most}"
             )
+    if (launch.grid - launch.skipped_blocks) % launch.cluster_size:
+        raise KernelFault(
+            f"{name} is launched with {launch.grid} blocks, which is no multiple of its clusters "
+            f"of {launch.cluster_size}"
+        )
+    per_sm = occupancy(default_arch(), launch.block, 0, launch.shared_bytes).blocks_per_sm
+    resident = RESIDENT_SMS * per_sm
+    if launch.is_co_resident and launch.grid > resident:
+        raise KernelFault(
+            f"{name} is launched with {launch.grid} blocks that wait for each other, and a GPU of "
+            f"{RESIDENT_SMS} SMs holds at most {resident} blocks of {launch.block} threads and "
+            f"{launch.shared_bytes} bytes of shared memory at once: launch fewer blocks"
+        )
 
 
 def job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int, workers: int) -> str:
@@ -131,17 +155,20 @@ def job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int, worke
         arguments = " ".join(numbers.get(name, name) for name in launch.args)
         lines.append(
             f"launch {launch.kernel} {launch.grid} {launch.skipped_blocks} {launch.block} "
-            f"{launch.shared_bytes} {len(launch.args)} {arguments}"
+            f"{launch.shared_bytes} {launch.cluster_size} {launch.is_co_resident:d} "
+            f"{len(launch.args)} {arguments}"
         )
     return "\n".join([*lines, "end\n"])
 
 
 def _workers(plan: LaunchPlan) -> int:
-    runs = [(launch.grid - launch.skipped_blocks, launch.block) for launch in plan.launches]
-    if max(blocks * threads for blocks, threads in runs) < MIN_THREADS_FOR_WORKERS:
+    runs = [(launch.grid - launch.skipped_blocks, launch) for launch in plan.launches]
+    if max(blocks * launch.block for blocks, launch in runs) < MIN_THREADS_FOR_WORKERS:
         return 1
-    blocks = max(blocks for blocks, _ in runs)
-    return min(WORKERS, blocks, os.cpu_count() or 1)
+    groups = max(
+        1 if launch.is_co_resident else blocks // launch.cluster_size for blocks, launch in runs
+    )
+    return min(WORKERS, groups, os.cpu_count() or 1)
 
 
 def _check_guards(source: Source, plan: LaunchPlan, buffers: Buffers, region: Region) -> None:

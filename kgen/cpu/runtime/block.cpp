@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda_types.h"
+#include "group.h"
 #include "observe.h"
 
 namespace kgen_cpu {
@@ -20,21 +21,25 @@ __thread Block* running_block;
 
 Block* Block::current() { return running_block; }
 
-bool Block::run(const Launch& launch, unsigned index, SharedMemory& shared) {
-    shared.poison(launch.shared_bytes);  // first: the thread-local variables set here lie in it
-    running_block = this;
-    block_index = {index, 0, 0};
-    block_size = {launch.block, 1, 1};
-    grid_size = {launch.grid, 1, 1};
-
+void Block::prepare(const Launch& launch, unsigned index, SharedMemory& shared) {
+    shared.poison(launch.shared_bytes);  // the thread-local variables that run() sets lie in it
+    shared_ = &shared;
     reset(launch, index);
-    observing::begin_block(index);
+}
+
+bool Block::run() {
+    running_block = this;
+    block_index = {index_, 0, 0};
+    block_size = {launch_->block, 1, 1};
+    grid_size = {launch_->grid, 1, 1};
+
+    observing::begin_block(index_);
     set_running(ready_.first());
     Fiber* first = fiber_of_[current_] = take_fiber();
     is_running_ = true;
     Fiber::swap(outside_, *first);
     is_running_ = false;
-    check_shared_guard(shared);
+    check_shared_guard();
     return !is_faulty_;
 }
 
@@ -49,6 +54,11 @@ void Block::reset(const Launch& launch, unsigned index) {
         warps_[warp].reset(lanes >= WARP_SIZE ? ~0u : (1u << lanes) - 1);
     }
     std::fill_n(fiber_of_.begin(), thread_count(), nullptr);
+    std::fill_n(arrivals_.begin(), thread_count(), 0);
+    cluster_waiters_.clear();
+    pollers_.clear();
+    polled_.clear();
+    copies_.clear();
 }
 
 // What every fiber executes: a thread's call of the kernel, and then the next thread's.
@@ -64,19 +74,22 @@ void Block::run_threads() {
 // are warm. (A kernel without barriers then runs on a single stack.)
 void Block::thread_returned() {
     check_return();
+    end_copies();
     observing::thread_returned(current_);
     Fiber* fiber = fiber_of_[current_];
     running_warp().alive &= ~(1u << running_lane());
     ++returned_;
     ready_.remove(current_);
+    leave_cluster();
+    group_.progressed();
+    if (returned_ == thread_count()) check_messages();
 
-    const int next = ready_.next(current_);
+    const int next = returned_ < thread_count() ? next_thread() : -1;
     if (next >= 0 && !fiber_of_[next]) {
         fiber_of_[next] = fiber;
         set_running(next);
         return;
     }
-    if (next < 0 && returned_ < thread_count()) fault_deadlock();
     idle_.push_back(fiber);  // whoever takes it restarts it: it never comes back here
     if (next >= 0) set_running(next);
     Fiber::swap(*fiber, next >= 0 ? *fiber_of_[next] : outside_);
@@ -84,13 +97,20 @@ void Block::thread_returned() {
 
 // Gives the processor to the next ready thread, and returns when this one gets it back.
 void Block::run_next() {
-    const int next = ready_.next(current_);
-    if (next < 0) fault_deadlock();
+    const int next = next_thread();
     if (next == current_) return;
     Fiber* from = fiber_of_[current_];
     set_running(next);
     if (!fiber_of_[next]) fiber_of_[next] = take_fiber();
     Fiber::swap(*from, *fiber_of_[next]);
+}
+
+// Waits for the turn when no thread of the block can go on.
+int Block::next_thread() {
+    const int next = ready_.next(current_);
+    if (next >= 0) return next;
+    if (!group_.pass_turn(rank_)) abandon();
+    return ready_.next(current_);
 }
 
 void Block::set_running(int thread) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "block.h"
+#include "group.h"
 #include "observe.h"
 #include "report.h"
 
@@ -47,9 +48,9 @@ void Block::report_timeout(const void* program_counter) const {
     write_report({launch_->name.c_str(), index_, current_, {}, program_counter, message});
 }
 
-void Block::check_shared_guard(const SharedMemory& shared) {
+void Block::check_shared_guard() {
     if (observing::IS_ON) return;  // the write itself was seen
-    if (is_faulty_ || shared.is_guard_intact(launch_->shared_bytes)) return;
+    if (is_faulty_ || shared_->is_guard_intact(launch_->shared_bytes)) return;
     is_faulty_ = true;
     char message[128];
     std::snprintf(message, sizeof message,
@@ -127,20 +128,63 @@ void Block::fault_inactive_source(const Meeting& meeting, int lane) {
           running_warp().source(meeting.op, lane));
 }
 
-void Block::fault_deadlock() {
+std::string Block::waits(int count) const {
     std::string waits;
-    int listed = 0;
-    for (int thread = 0; thread < thread_count() && listed < 4; ++thread) {
-        if (!(warps_[warp_index(thread)].alive >> lane_index(thread) & 1)) continue;
-        waits += (listed++ ? "; " : "") + whereabouts(thread);
+    for (int thread = 0; thread < thread_count() && count > 0; ++thread) {
+        if (!is_alive(thread)) continue;
+        waits += (waits.empty() ? "" : "; ") + whereabouts(thread);
+        --count;
     }
-    const Gathering* own = running_warp().joined_by(running_lane());
-    const Site site = own ? own->meeting.site : barrier_site_;
-    fault(site, current_, "deadlock, no thread can go on: %s", waits.c_str());
+    return waits;
+}
+
+int Block::first_waiting() const {
+    for (int thread = 0; thread < thread_count(); ++thread) {
+        if (is_alive(thread) && outer_wait(thread).first.line) return thread;
+    }
+    return -1;
+}
+
+bool Block::explains_deadlock() const { return first_waiting() >= 0; }
+
+// `others` are the waits of other blocks, each behind a semicolon.
+void Block::report_deadlock(const std::string& others) const {
+    const int waiting = first_waiting();
+    const int thread = waiting >= 0 ? waiting : current_;
+    const Gathering* own = warps_[warp_index(thread)].joined_by(lane_index(thread));
+    const auto [site, wait] = outer_wait(thread);
+    const Site place = site.line ? site : own ? own->meeting.site : barrier_site_;
+    const std::string message =
+        "deadlock, no thread can go on: " + (site.line ? "it " + wait : waits(4)) + others;
+    write_report({launch_->name.c_str(), index_, thread, place, nullptr, message.c_str()});
+}
+
+std::pair<Site, std::string> Block::outer_wait(int thread) const {
+    for (const auto& [address, barrier] : group_.mbarriers()) {
+        if (barrier.owner != rank_) continue;
+        for (const Mbarrier::Waiter& waiter : barrier.waiters) {
+            if (waiter.thread != thread) continue;
+            return {waiter.site, "waits for phase " + std::to_string(barrier.phase) +
+                                     " of the mbarrier initialised on line " +
+                                     std::to_string(barrier.site.line) + ": " + barrier.state()};
+        }
+    }
+    for (const Waiter& waiter : cluster_waiters_) {
+        if (waiter.thread == thread) return {waiter.site, "waits at the cluster's barrier"};
+    }
+    for (const Poller& poller : pollers_) {
+        if (poller.thread != thread) continue;
+        const bool is_alone = launch_->group_size() == 1 && launch_->grid > 1;
+        return {poller.site, "polls " + describe_address(job_, poller.address) + ", which stays " +
+                                 std::to_string(poller.value) +
+                                 (is_alone ? ": no other block of this launch need run now" : "")};
+    }
+    return {};
 }
 
 std::string Block::whereabouts(int thread) const {
-    const std::string name = "thread " + std::to_string(thread);
+    std::string name = "thread " + std::to_string(thread);
+    if (launch_->group_size() > 1) name += " of block " + std::to_string(index_);
     if (thread >= thread_count()) {
         return "the block has only " + std::to_string(thread_count()) + " threads";
     }
@@ -154,7 +198,8 @@ std::string Block::whereabouts(int thread) const {
         return name + " waits in " + text_of(gathering->meeting) + " at " +
                text_of(gathering->meeting.site);
     }
-    return name + " runs";
+    const auto [site, wait] = outer_wait(thread);
+    return name + (site.line ? " " + wait + ", at " + text_of(site) : " runs");
 }
 
 int Block::first_at_barrier() const {

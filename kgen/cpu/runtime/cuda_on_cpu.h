@@ -17,6 +17,7 @@
 #define __global__ __attribute__((noinline))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
 // The threads of a block are fibers of one OS thread, so what an OS thread owns is what a block

@@ -97,7 +97,8 @@ Slot read_argument(FILE* file, const Job& job, const Launch& launch, char letter
     return std::strtoull(word.c_str(), nullptr, 10);
 }
 
-// launch KERNEL GRID SKIPPED_BLOCKS BLOCK SHARED_BYTES ARGUMENT_COUNT ARGUMENT...
+// launch KERNEL GRID SKIPPED_BLOCKS BLOCK SHARED_BYTES CLUSTER_SIZE IS_CO_RESIDENT
+//     ARGUMENT_COUNT ARGUMENT...
 Launch read_launch(FILE* file, const Job& job) {
     Launch launch = {};
     launch.name = read_word(file);
@@ -106,6 +107,8 @@ Launch read_launch(FILE* file, const Job& job) {
     launch.skipped_blocks = static_cast<unsigned>(read_number(file));
     launch.block = static_cast<unsigned>(read_number(file));
     launch.shared_bytes = static_cast<unsigned>(read_number(file));
+    launch.cluster_size = static_cast<unsigned>(read_number(file));
+    launch.is_co_resident = read_number(file) != 0;
     const size_t count = read_number(file);
     const char* letters = launch.kernel->parameters;
     if (count != std::strlen(letters)) {

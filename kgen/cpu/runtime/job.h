@@ -20,7 +20,12 @@ struct Launch {
     unsigned skipped_blocks;  // the first ones, which are not run
     unsigned block;
     unsigned shared_bytes;
+    unsigned cluster_size;
+    bool is_co_resident;  // all blocks run at the same time
     std::vector<Slot> arguments;
+
+    // How many blocks run at the same time, and may wait for each other.
+    unsigned group_size() const { return is_co_resident ? grid - skipped_blocks : cluster_size; }
 };
 
 // Addresses of which a region of the shared file backs the last ones: all of the buffer, or its

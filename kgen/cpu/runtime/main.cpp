@@ -3,41 +3,52 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "group.h"
 #include "observe.h"
 #include "report.h"
 #include "signals.h"
-#include "worker.h"
 
 namespace kgen_cpu {
 
 namespace {
 
-using Workers = std::vector<std::unique_ptr<Worker>>;
+// Each works on its own share of a launch.
+using Groups = std::vector<std::unique_ptr<Group>>;
 
-template <class Work>
-std::thread started(Work work) {
-    try {
-        return std::thread(work);
-    } catch (const std::system_error& error) {
-        end_without_thread(error.code().value());
-    }
-}
-
-// Returns false when a worker met a fault. The first worker is the calling OS thread.
-bool run_launch(const Launch& launch, const Workers& workers) {
+// Returns false when a group met a fault: nobody starts further blocks then, but those that run go
+// on, so the lowest faulty block is always among the reported ones. The calling OS thread works for
+// the first group.
+bool run_launch(const Launch& launch, const Groups& groups) {
     std::atomic<uint64_t> next_block{launch.skipped_blocks};
     std::vector<std::thread> others;
-    for (size_t i = 1; i < workers.size(); ++i) {
-        others.push_back(started([&, i] { workers[i]->run(launch, next_block); }));
+    for (size_t i = 1; i < groups.size(); ++i) {
+        others.push_back(start_thread([&, i] { groups[i]->run(launch, next_block); }));
     }
-    workers[0]->run(launch, next_block);
+    groups[0]->run(launch, next_block);
     for (std::thread& other : others) other.join();
-    return std::none_of(workers.begin(), workers.end(),
-                        [](const auto& worker) { return worker->is_faulty(); });
+    return std::none_of(groups.begin(), groups.end(),
+                        [](const auto& group) { return group->is_faulty(); });
+}
+
+Groups groups_for(const Job& job) {
+    unsigned size = 1;
+    for (const Launch& launch : job.launches) size = std::max(size, launch.group_size());
+    Groups groups;
+    for (unsigned i = 0; i < job.workers; ++i) groups.push_back(std::make_unique<Group>(job, size));
+    return groups;
+}
+
+std::vector<const Block*> blocks_of(const Groups& groups) {
+    std::vector<const Block*> blocks;
+    for (const auto& group : groups) {
+        for (int rank = 0; rank < group->most_blocks(); ++rank) {
+            blocks.push_back(&group->block(rank));
+        }
+    }
+    return blocks;
 }
 
 }  // namespace
@@ -45,15 +56,12 @@ bool run_launch(const Launch& launch, const Workers& workers) {
 int run_job() {
     end_when_new_fails();
     const Job job = read_job(stdin);
-    Workers workers;
-    for (unsigned i = 0; i < job.workers; ++i) workers.push_back(std::make_unique<Worker>(job));
-    std::vector<const Block*> blocks;
-    for (const auto& worker : workers) blocks.push_back(&worker->block());
-    install_signal_handlers(blocks);
+    const Groups groups = groups_for(job);
+    install_signal_handlers(blocks_of(groups));
     observing::begin_job(job);
     for (const Launch& launch : job.launches) {
         observing::begin_launch(launch);
-        if (!run_launch(launch, workers)) {
+        if (!run_launch(launch, groups)) {
             observing::end_faulty_job();
             return EXIT_FAULT;
         }

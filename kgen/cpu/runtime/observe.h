@@ -7,8 +7,10 @@
 
 namespace kgen_cpu {
 
+struct Copy;
 struct Job;
 struct Launch;
+struct Message;
 
 namespace observing {
 
@@ -23,6 +25,21 @@ void thread_returned(int thread);
 void barrier_met();
 // All lanes of the mask have arrived; `selector` is the last one's.
 void warp_met(int warp, const Meeting& meeting, uint32_t selector);
+// A thread's part in the barrier of its cluster; `first` is the cluster's first block.
+void cluster_arrived(unsigned block, int thread, bool is_relaxed);
+void cluster_met(unsigned first);
+void cluster_waited(unsigned block, int thread);
+// A thread's part in an mbarrier's phase, and the end of the phase.
+void mbarrier_arrived(const uint64_t* barrier, unsigned block, int thread);
+void mbarrier_met(const uint64_t* barrier);
+void mbarrier_waited(const uint64_t* barrier, unsigned block, int thread);
+// Asynchronous copies begin, and are made: a message for an mbarrier, or a copy that the running
+// thread waits for; a bulk store ends when it has read.
+void message_sent(const Message& message);
+void message_came(const uint64_t* barrier, const Message& message);
+void copy_begins(const Copy& copy, bool is_store);
+void copy_ends(const Copy& copy, bool is_store);
+void proxy_fence();
 void end_launch();
 void end_job();
 // The job ends early, by a fault.
@@ -37,6 +54,17 @@ inline void begin_block(unsigned) {}
 inline void thread_returned(int) {}
 inline void barrier_met() {}
 inline void warp_met(int, const Meeting&, uint32_t) {}
+inline void cluster_arrived(unsigned, int, bool) {}
+inline void cluster_met(unsigned) {}
+inline void cluster_waited(unsigned, int) {}
+inline void mbarrier_arrived(const uint64_t*, unsigned, int) {}
+inline void mbarrier_met(const uint64_t*) {}
+inline void mbarrier_waited(const uint64_t*, unsigned, int) {}
+inline void message_sent(const Message&) {}
+inline void message_came(const uint64_t*, const Message&) {}
+inline void copy_begins(const Copy&, bool) {}
+inline void copy_ends(const Copy&, bool) {}
+inline void proxy_fence() {}
 inline void end_launch() {}
 inline void end_job() {}
 inline void end_faulty_job() {}

@@ -86,12 +86,16 @@ int ReadyThreads::last_until(int thread) const {
     return warp * WARP_SIZE + highest(lanes_[warp]);
 }
 
-// splitmix64 (Steele, Lea, Flood 2014), reduced to the block's threads by a multiplication.
 int ReadyThreads::random_thread() {
-    uint64_t z = random_state_ += 0x9e3779b97f4a7c15u;
+    return static_cast<int>((random_number(random_state_) >> 32) * threads_ >> 32);
+}
+
+// splitmix64 (Steele, Lea, Flood 2014).
+uint64_t random_number(uint64_t& state) {
+    uint64_t z = state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return static_cast<int>(((z ^ z >> 31) >> 32) * threads_ >> 32);
+    return z ^ z >> 31;
 }
 
 }  // namespace kgen_cpu

@@ -25,6 +25,9 @@ enum class Schedule {
     random,       // from a seed
 };
 
+// The next number of a random sequence.
+uint64_t random_number(uint64_t& state);
+
 // A set of threads, one bit each.
 class ReadyThreads {
   public:
@@ -33,6 +36,7 @@ class ReadyThreads {
 
     void add(int warp, uint32_t lanes);
     void remove(int thread);
+    bool any() const { return warps_ != 0; }
 
     // The thread to run first of all; some thread must be ready.
     int first();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace kgen_cpu {
 
@@ -18,7 +19,11 @@ class SharedMemory {
     // False when something was written behind the dynamic shared memory that poison() was given.
     bool is_guard_intact(size_t dynamic_bytes) const;
 
-    const unsigned char* image() const { return image_; }
+    bool holds(const volatile void* address) const { return offset(address) < image_bytes_; }
+    size_t offset(const volatile void* address) const {
+        return reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(image_);
+    }
+    unsigned char* image() const { return image_; }
     size_t image_bytes() const { return image_bytes_; }
 
   private:

@@ -72,6 +72,17 @@ void barrier_met() { observer->barrier_met(); }
 void warp_met(int warp, const Meeting& meeting, uint32_t selector) {
     observer->warp_met(warp, meeting, selector);
 }
+void cluster_arrived(unsigned, int, bool) {}
+void cluster_met(unsigned) {}
+void cluster_waited(unsigned, int) {}
+void mbarrier_arrived(const uint64_t*, unsigned, int) {}
+void mbarrier_met(const uint64_t*) {}
+void mbarrier_waited(const uint64_t*, unsigned, int) {}
+void message_sent(const Message&) {}
+void message_came(const uint64_t*, const Message&) {}
+void copy_begins(const Copy&, bool) {}
+void copy_ends(const Copy&, bool) {}
+void proxy_fence() {}
 void end_launch() { observer->end_launch(); }
 void end_job() { observer->end_job(); }
 void end_faulty_job() { observer->end_faulty_job(); }
