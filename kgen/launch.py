@@ -16,8 +16,8 @@ class Launch:
 
     `shared_bytes` is the dynamic shared memory of a block, `cluster_size` how many blocks are
     launched as a cluster (1: none). `args` names the kernel's arguments in
-    order, each one of `x` (const float*), `y` (float*), `workspace` (a device pointer), `rows`
-    and `cols` (int). Of the blocks, `skipped_blocks` first ones are not run
+    order, each one of `x` (const float*), `y` (float*), `workspace` (a device pointer), `launch`
+    (unsigned: `number`, not 0 and not that of the launch before), `rows` and `cols` (int). Of the blocks, `skipped_blocks` first ones are not run
     (plan_last_rows). With `is_co_resident` they wait for each other, so all must run at once.
     """
 
@@ -29,14 +29,15 @@ class Launch:
     cluster_size: int = 1
     skipped_blocks: int = 0
     is_co_resident: bool = False
+    number: int = 1
 
 
 @dataclass(frozen=True)
 class LaunchPlan:
     """The launches of one softmax call on a rows x cols matrix, in stream order.
 
-    `workspace_bytes` of device memory, set to zero before the first launch of every call, are
-    passed where a launch names `workspace`. An empty matrix has no launches. Of the rows,
+    `workspace_bytes` of device memory, set to zero before the first launch of every call, or of the
+    first one alone where `keeps_workspace`, are passed where a launch names `workspace`. An empty matrix has no launches. Of the rows,
     `skipped_rows` first ones are left out (plan_last_rows).
     """
 
@@ -44,6 +45,7 @@ class LaunchPlan:
     cols: int
     launches: tuple[Launch, ...]
     workspace_bytes: int = 0
+    keeps_workspace: bool = False
     skipped_rows: int = 0
 
 
@@ -64,10 +66,12 @@ def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
             spec.shared_bytes(cols),
             kernel.args,
             int(spec.row_split.cluster_size.of(spec)),
+            is_co_resident=spec.row_split.is_co_resident,
         )
         for symbol, kernel in zip(source.kernels, kernels(spec), strict=True)
     )
-    return LaunchPlan(rows, cols, launches, spec.workspace_bytes(rows))
+    is_kept = spec.row_split.is_co_resident
+    return LaunchPlan(rows, cols, launches, spec.workspace_bytes(rows), is_kept)
 
 
 def plan_last_rows(source: Source, rows: int, cols: int, count: int) -> LaunchPlan:

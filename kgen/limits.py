@@ -4,7 +4,8 @@ from __future__ import annotations
 
 WARP_SIZE = 32
 MAX_THREADS_PER_BLOCK = 1024
-MAX_CLUSTER_BLOCKS = 16  # above 8 the kernel must opt in
+MAX_CLUSTER_BLOCKS = 16
+PORTABLE_CLUSTER_BLOCKS = 8  # above it a kernel has to opt in
 MAX_THREADS_PER_SM = 2048
 MAX_REGISTERS_PER_THREAD = 255
 REGISTERS_PER_SM = 65536

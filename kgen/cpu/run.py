@@ -152,7 +152,8 @@ def job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int, worke
     lines = [f"schedule {schedule}", f"seed {seed}", f"workers {workers}"]
     lines += buffers.job_lines()
     for launch in plan.launches:
-        arguments = " ".join(numbers.get(name, name) for name in launch.args)
+        known = {**numbers, "launch": str(launch.number)}
+        arguments = " ".join(known.get(name, name) for name in launch.args)
         lines.append(
             f"launch {launch.kernel} {launch.grid} {launch.skipped_blocks} {launch.block} "
             f"{launch.shared_bytes} {launch.cluster_size} {launch.is_co_resident:d} "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -12,10 +13,13 @@ from kgen.errors import KernelFault, UsageError
 from kgen.gpu.device import Gpu
 from kgen.gpu.memory import ALIGNMENT, MIN_GUARD_BYTES, Buffer, Matrix, no_memory
 from kgen.launch import Launch, LaunchPlan
+from kgen.limits import PORTABLE_CLUSTER_BLOCKS
 from kgen.toolchain import Binary, KernelResources
 
 # How PyCUDA packs an argument of a kernel: a pointer, or an int of 32 bits (checked to fit).
-_FORMATS = {"x": "P", "y": "P", "workspace": "P", "rows": "i", "cols": "i"}
+_FORMATS = {"x": "P", "y": "P", "workspace": "P", "launch": "I", "rows": "i", "cols": "i"}
+# CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, which PyCUDA has no name for.
+_NON_PORTABLE_CLUSTER = 14
 
 
 class Step(NamedTuple):
@@ -34,6 +38,7 @@ class Kernels:
     def __init__(self, gpu: Gpu, binary: Binary, plan: LaunchPlan) -> None:
         self.gpu, self.driver, self.plan = gpu, gpu.driver, plan
         self.names = " and ".join(_describe(launch) for launch in plan.launches)
+        self._numbers = itertools.count(1)
         module = self.driver.module_from_buffer(binary.image)
         resources = {kernel.kernel: kernel for kernel in binary.kernels}
         self.functions = [
@@ -46,6 +51,7 @@ class Kernels:
         `buffers` has the addresses of `x`, `y` and `workspace`.
         """
         values = {**buffers, "rows": self.plan.rows, "cols": self.plan.cols}
+        values["launch"] = next(self._numbers)
         launches = [
             Step(_describe(launch), self._launching(function, launch, values, stream))
             for function, launch in zip(self.functions, self.plan.launches, strict=True)
@@ -55,12 +61,17 @@ class Kernels:
     def _clearing(self, workspace: int, stream: Any) -> list[Step]:
         if not (nbytes := self.plan.workspace_bytes):
             return []
+        if self.plan.keeps_workspace:
+            self.driver.memset_d8(workspace, 0, nbytes)
+            return []
         clear = functools.partial(self.driver.memset_d8_async, workspace, 0, nbytes, stream)
         return [Step("clearing the workspace", clear)]
 
     def _prepared(self, module: Any, kernel: KernelResources, launch: Launch) -> Any:
         function = module.get_function(launch.kernel)
         self._allow_shared_memory(function, kernel, launch)
+        if launch.cluster_size > PORTABLE_CLUSTER_BLOCKS:
+            function.set_attribute(self.driver.function_attribute(_NON_PORTABLE_CLUSTER), 1)
         function.prepare("".join(_FORMATS[name] for name in launch.args))
         return function
 

@@ -87,9 +87,14 @@ class ThreadNames:
     @property
     def warps_width(self) -> str:
         """The power of two that covers the warps of a row."""
-        warps = max(self.spec.row_width // WARP_SIZE, 1)
-        width = 1 << (warps - 1).bit_length()
+        warps = max(self.spec.row_threads // WARP_SIZE, 1)
+        width = self.power_of_two(warps)
         return self.warps if width == warps else str(width)
+
+    @staticmethod
+    def power_of_two(number: int) -> int:
+        """Return the least power of two that is no less than a number."""
+        return 1 << (number - 1).bit_length()
 
     @property
     def first_warp(self) -> str:

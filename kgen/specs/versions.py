@@ -77,6 +77,34 @@ V7 = _derive("v7", V6_DOUBLE, cache="inputs_registers", unaligned="scalar_groups
 V8 = _derive("v8", V5, row_map="warp", topology="warp")
 V9 = _derive("v9", V6_DOUBLE, row_map="grid_stride", update="online", grid_blocks=256)
 
+# Beyond the report: rows of any length at the memory limit, on GPUs with clusters.
+V10 = _derive(
+    "v10",
+    V7,
+    threads_per_row=16,
+    topology="warp",
+    items_per_thread=2,
+)
+V11 = _derive(
+    "v11",
+    V7,
+    topology="all_warps",
+    merge="by_warp",
+    update="three_pass",
+    cache="exps_registers",
+    unaligned="shift",
+    exp="exp2",
+)
+V13 = _derive(
+    "v13",
+    V11,
+    row_split="cluster_async",
+    blocks_per_row=8,
+    unaligned="scalar_row",
+    threads_per_block=128,
+)
+V14 = _derive("v14", V13, row_split="co_resident", blocks_per_row=64, threads_per_block=256)
+
 # The C and T series.
 C1 = _derive("c1", V2, cache="exps_output")
 T1 = _derive(

@@ -11,11 +11,13 @@ from kgen.specs.spec import Spec
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
+# One block on each SM of the largest GPU that was measured, an H200: as many as surely run at once.
+RESIDENT_BLOCKS = 132
 # Maxima and sums are float32.
 STATS_VALUE_BYTES = 4
 # The axes that decide on which shapes a spec can run.
 SHAPE_READS = frozenset(
-    (*REGISTER_USE, "row_split", "row_loop", "grid_blocks", "static_cols", "topology", "merge")
+    (*REGISTER_USE, "row_split", "row_loop", "grid_blocks", "static_cols", "topology", "merge", "blocks_per_row")
 )
 
 
@@ -141,6 +143,19 @@ def grid_has_enough_blocks(spec: Spec, rows: int, cols: int) -> Iterator[Problem
             ("tile_size",),
             f"{rows} x {cols} in tiles of {spec.tile_cols} needs {blocks} blocks, more than "
             f"the {MAX_GRID_BLOCKS} of a grid; use a larger tile",
+        )
+
+
+@shape_rule
+def waiting_blocks_run_together(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
+    """Blocks that wait for each other all have to be on the GPU."""
+    if spec.row_split.is_co_resident and (blocks := spec.grid_for(rows, cols)) > RESIDENT_BLOCKS:
+        most = RESIDENT_BLOCKS // rows
+        way = f"blocks_per_row={1 << (most.bit_length() - 1)}" if most > 1 else "row_split=cluster"
+        yield Problem(
+            ("blocks_per_row", "row_split"),
+            f"{rows} rows of blocks_per_row={spec.blocks_per_row} are {blocks} blocks, and at most "
+            f"{RESIDENT_BLOCKS} are sure to run at the same time; use {way}",
         )
 
 

@@ -87,7 +87,8 @@ void Memory::begin_launch(const Launch& launch) {
 Target Memory::find(const Access& access) {
     if (access.address - image_ < image_bytes_) return find_shared(access);
     for (Region& buffer : buffers_) {
-        if (buffer.holds(access.address, access.bytes)) return {Target::Kind::global, &buffer};
+        if (buffer.holds(access.address, access.bytes) || buffer.is_edged_by(access))
+            return {Target::Kind::global, &buffer};
     }
     return find_outside(access.address);
 }

@@ -35,6 +35,13 @@ struct Region {
     bool holds(uintptr_t address, size_t size) const {
         return address >= first && address + size <= first + bytes;
     }
+    // Whether a load is of a vector that holds some of what kernels can only read. Memory is mapped
+    // by more than a vector, so the rest of it can be read, and has no meaning.
+    bool is_edged_by(const Access& load) const {
+        const bool is_vector = load.bytes <= 16 && load.address % load.bytes == 0;
+        const bool meets = load.address + load.bytes > first && load.address < first + bytes;
+        return load.kind == AccessKind::load && !is_tracked && is_vector && meets;
+    }
 };
 
 // Where an access goes. Constants and threadIdx are `other`; `stray` is where a wrong index into
