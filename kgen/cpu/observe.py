@@ -34,6 +34,7 @@ _FAULTS = {
     "uninitialised": "{0} of {1}, which nobody has written",
     "written_twice": "second {0} of {1} by another thread, before anybody read the first",
     "unwritten": "nobody writes {1}",
+    "unfenced": "a bulk store {0}s {1}, with no fence_proxy_async since a thread wrote it",
 }
 _VERBS = {"read": "reads", "write": "writes", "atomic": "updates"}
 _ELEMENT_BYTES = 4
@@ -88,16 +89,19 @@ def _counts(line: str) -> Counts:
 
 def _findings(source: Source, executable: Path, lines: list[str]) -> list[MemoryFault | Race]:
     found = [json.loads(line)["finding"] for line in lines if line.startswith(_FINDING_START)]
-    counters = [party["program_counter"] for finding in found for party in finding["parties"]]
+    counters = [
+        party["program_counter"]
+        for finding in found
+        for party in finding["parties"]
+        if "program_counter" in party
+    ]
     line_of = source_lines(counters, executable, source.filename)
     return [_finding(source, line_of, finding) for finding in found]
 
 
 def _finding(source: Source, line_of: dict[int, int], found: dict[str, Any]) -> MemoryFault | Race:
     accesses = [
-        Access(
-            party["kind"], line_of.get(party["program_counter"], 0), party["block"], party["thread"]
-        )
+        Access(party["kind"], _line(party, line_of), party["block"], party["thread"])
         for party in found["parties"]
     ]
     where = (found["kernel"], found["buffer"], found["offset"])
@@ -113,6 +117,10 @@ def _finding(source: Source, line_of: dict[int, int], found: dict[str, Any]) -> 
         message += f", block {access.block}, thread {access.thread}"
     message += f": {_FAULTS[found['what']].format(access.kind, place)}"
     return MemoryFault(found["what"], *where, access, found["times"], message)
+
+
+def _line(party: dict[str, Any], line_of: dict[int, int]) -> int:
+    return int(party["line"] if "line" in party else line_of.get(party["program_counter"], 0))
 
 
 def _place(found: dict[str, Any]) -> str:

@@ -42,7 +42,10 @@ def make_source() -> Callable[..., Source]:
 
 @pytest.fixture
 def run_kernel(make_source: Callable[..., Source]) -> Callable[..., NDArray[np.float32]]:
-    """Run the kernel `k` of a text once; by default one block, with x, y, rows and cols."""
+    """Run the kernel `k` of a text once; by default one block, with x, y, rows and cols.
+
+    With `execute=cpu.observe` it is observed.
+    """
 
     def run(
         text: str,
@@ -53,14 +56,17 @@ def run_kernel(make_source: Callable[..., Source]) -> Callable[..., NDArray[np.f
         shared_bytes: int = 0,
         args: tuple[str, ...] = ("x", "y", "rows", "cols"),
         workspace_bytes: int = 0,
+        cluster_size: int = 1,
+        is_co_resident: bool = False,
         path: Path | None = None,
+        execute: Callable[..., Any] = cpu.run,
         **options: Any,
-    ) -> NDArray[np.float32]:
+    ) -> Any:
         if x is None:
             x = np.arange(block, dtype=np.float32).reshape(1, block)
-        launch = Launch("k", grid, block, shared_bytes, args)
+        launch = Launch("k", grid, block, shared_bytes, args, cluster_size, 0, is_co_resident)
         plan = LaunchPlan(*x.shape, (launch,), workspace_bytes)
-        return cpu.run(make_source(text, "k", path=path), plan, x, **options)
+        return execute(make_source(text, "k", path=path), plan, x, **options)
 
     return run
 

@@ -15,8 +15,8 @@ void Block::pipeline_copy(void* to, const void* from, size_t bytes, Site site) {
     require_aligned(from, static_cast<unsigned>(bytes), site);
     if (group_.owner(to, rank_) != rank_)
         fault(site, current_, "__pipeline_memcpy_async copies to the block's shared memory only");
-    Copy copy = {to, from, bytes, site, {}};
-    observing::copy_begins(copy, false);
+    Copy copy = {to, from, bytes, site};
+    copy.time = observing::pipeline_begins(copy);
     copies_[current_].pipeline.open.push_back(std::move(copy));
 }
 
@@ -24,7 +24,7 @@ void Block::pipeline_wait(size_t pending) {
     std::deque<Batch>& batches = copies_[current_].pipeline.committed;
     for (; batches.size() > pending; batches.pop_front()) {
         for (const Copy& copy : batches.front()) {
-            observing::copy_ends(copy, false);
+            observing::pipeline_ends(copy);
             std::memcpy(copy.to, copy.from, copy.bytes);
         }
     }
@@ -47,8 +47,8 @@ void Block::bulk_store(void* to, const void* from, uint32_t bytes, Site site) {
     require_bulk(to, from, bytes, site);
     if (group_.owner(from, rank_) != rank_)
         fault(site, current_, "a bulk store reads the block's own shared memory only");
-    Copy copy = {to, from, bytes, site, {}};
-    observing::copy_begins(copy, true);
+    Copy copy = {to, from, bytes, site};
+    copy.time = observing::bulk_store_begins(copy);
     copies_[current_].bulk_stores.open.push_back(std::move(copy));
 }
 
@@ -63,14 +63,17 @@ void Block::bulk_wait(size_t pending, bool is_read_only) {
 void Block::read_source(Batch& batch) {
     for (Copy& copy : batch) {
         if (!copy.data.empty()) continue;
-        observing::copy_ends(copy, true);
+        observing::bulk_store_read(copy);
         const auto* from = static_cast<const unsigned char*>(copy.from);
         copy.data.assign(from, from + copy.bytes);
     }
 }
 
 void Block::write_target(const Batch& batch) {
-    for (const Copy& copy : batch) std::memcpy(copy.to, copy.data.data(), copy.bytes);
+    for (const Copy& copy : batch) {
+        observing::bulk_store_written(copy);
+        std::memcpy(copy.to, copy.data.data(), copy.bytes);
+    }
 }
 
 // The running thread returns. What it has read is still written; what it has not, a later block

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <unordered_map>
 #include <vector>
@@ -16,7 +17,8 @@ struct Copy {
     const void* from;
     size_t bytes;
     Site site;
-    std::vector<unsigned char> data;  // what a bulk store has read; empty before
+    std::vector<unsigned char> data = {};  // what a bulk store has read; empty before
+    uint32_t time = 0;                     // for the observer
 };
 
 using Batch = std::vector<Copy>;

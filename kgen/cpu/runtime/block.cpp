@@ -33,7 +33,6 @@ bool Block::run() {
     block_size = {launch_->block, 1, 1};
     grid_size = {launch_->grid, 1, 1};
 
-    observing::begin_block(index_);
     set_running(ready_.first());
     Fiber* first = fiber_of_[current_] = take_fiber();
     is_running_ = true;

@@ -62,8 +62,9 @@ class Block {
     void end_cluster_wait();
     // What at most `count` of the threads wait for.
     std::string waits(int count) const;
-    // True when a thread waits for what other blocks do.
-    bool explains_deadlock() const;
+    // How much this block's waits explain of a deadlock: most where a message or a value is
+    // missing, less at the cluster's barrier, nothing inside the block.
+    int explanation() const;
     void report_deadlock(const std::string& others) const;
 
     // Reports what `thread` did at `site` and ends the block.
@@ -76,6 +77,7 @@ class Block {
 
     const Job& job() const { return job_; }
     const Launch& launch() const { return *launch_; }
+    int rank() const { return rank_; }
     unsigned index() const { return index_; }
     unsigned cluster_rank() const { return index_ % launch_->cluster_size; }
     int thread() const { return current_; }

@@ -1,6 +1,7 @@
 // The checks of CUDA's rules for threads that meet, and what is said about a thread that breaks
 // them. A meeting that can never happen is reported as soon as the second party is known, so that
 // the message names both; what remains is a cycle of waits, found when no thread is ready.
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -23,6 +24,14 @@ std::string hex(uint32_t mask) {
 
 std::string text_of(const Meeting& meeting) {
     return std::string(name_of(meeting.op.kind)) + " with mask " + hex(meeting.mask);
+}
+
+// The lowest of the threads, MAX_THREADS without one.
+template <class Waiters>
+int first_of(const Waiters& waiters) {
+    int first = MAX_THREADS;
+    for (const auto& waiter : waiters) first = std::min(first, waiter.thread);
+    return first;
 }
 
 }  // namespace
@@ -138,14 +147,22 @@ std::string Block::waits(int count) const {
     return waits;
 }
 
-int Block::first_waiting() const {
-    for (int thread = 0; thread < thread_count(); ++thread) {
-        if (is_alive(thread) && outer_wait(thread).first.line) return thread;
-    }
-    return -1;
+int Block::explanation() const {
+    const int thread = first_waiting();
+    if (thread < 0) return 0;
+    return first_of(cluster_waiters_) == thread ? 1 : 2;
 }
 
-bool Block::explains_deadlock() const { return first_waiting() >= 0; }
+// The thread whose wait explains most, or -1.
+int Block::first_waiting() const {
+    int first = MAX_THREADS;
+    for (const auto& [address, barrier] : group_.mbarriers()) {
+        if (barrier.owner == rank_) first = std::min(first, first_of(barrier.waiters));
+    }
+    if (first == MAX_THREADS) first = first_of(pollers_);
+    if (first == MAX_THREADS) first = first_of(cluster_waiters_);
+    return first == MAX_THREADS ? -1 : first;
+}
 
 // `others` are the waits of other blocks, each behind a semicolon.
 void Block::report_deadlock(const std::string& others) const {

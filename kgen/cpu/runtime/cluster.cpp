@@ -19,7 +19,7 @@ void Group::check_cluster_barrier(int rank) {
     barrier.arrived = 0;
     ++barrier.phase;
     const int first = first_of_cluster(rank);
-    observing::cluster_met(block(first).index());
+    observing::cluster_met();
     for (int other = first; other < first + cluster_size(); ++other)
         block(other).end_cluster_wait();
 }
@@ -53,7 +53,7 @@ void Block::cluster_arrive(bool is_relaxed, Site site) {
     ClusterBarrier& barrier = group_.barrier_of(rank_);
     arrival = barrier.phase;
     ++barrier.arrived;
-    observing::cluster_arrived(index_, current_, is_relaxed);
+    observing::cluster_arrived(is_relaxed);
     group_.check_cluster_barrier(rank_);
 }
 
@@ -66,7 +66,7 @@ void Block::cluster_wait(Site site) {
         run_next();
     }
     arrival = 0;
-    observing::cluster_waited(index_, current_);
+    observing::cluster_waited();
 }
 
 void Block::end_cluster_wait() {

@@ -72,6 +72,7 @@ void Group::prepare(unsigned first) {
         member.state = State::fresh;
         member.block->prepare(*launch_, first + static_cast<unsigned>(rank), *member.shared);
     }
+    observing::begin_group(*this);
 }
 
 // What the OS thread of a block does.
@@ -153,7 +154,7 @@ void Group::report_deadlock() {
         const Member& member = *members_[rank];
         if (member.state != State::running) continue;
         const Block& block = *member.block;
-        if (!told || (block.explains_deadlock() && !told->explains_deadlock())) told = &block;
+        if (!told || block.explanation() > told->explanation()) told = &block;
     }
     std::string others;
     for (int rank = 0, listed = 0; rank < size_ && listed < MAX_TOLD_BLOCKS; ++rank) {

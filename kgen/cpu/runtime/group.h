@@ -64,6 +64,8 @@ class Group {
     bool is_faulty() const { return is_faulty_; }
     Block& block(int rank) { return *members_[rank]->block; }
     const Block& block(int rank) const { return *members_[rank]->block; }
+    int size() const { return size_; }
+    const SharedMemory& shared(int rank) const { return *members_[rank]->shared; }
     int most_blocks() const { return static_cast<int>(members_.size()); }
 
     // For the running block. Gives the turn to another one, and returns when this one has it back;
@@ -72,6 +74,7 @@ class Group {
     bool has_returned(int rank) const { return members_[rank]->state == State::returned; }
     // The block of this one's cluster in whose shared memory the address lies, or -1.
     int owner(const volatile void* address, int rank) const;
+    const Launch& launch() const { return *launch_; }
     int cluster_size() const { return static_cast<int>(launch_->cluster_size); }
     int first_of_cluster(int rank) const { return rank - rank % cluster_size(); }
     ClusterBarrier& barrier_of(int rank) { return barriers_[rank / cluster_size()]; }

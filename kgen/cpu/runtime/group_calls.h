@@ -44,6 +44,13 @@ void bulk_commit();
 void bulk_wait(size_t pending, bool is_read_only, Site site);
 void proxy_fence();
 
+// For observed runs: an atomic access of 4 or 8 bytes, with its memory order (__ATOMIC_RELAXED...).
+struct AtomicAccess {
+    bool reads, writes;
+    int order;
+};
+void atomic_accessed(const volatile void* address, unsigned bytes, AtomicAccess access, Site site);
+
 // Called after an atomic load. True when the thread found this value there before: others have then
 // run, and it should look again.
 bool polls_again(const volatile void* address, uint64_t value, Site site);

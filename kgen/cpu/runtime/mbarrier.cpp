@@ -35,6 +35,7 @@ void Block::mbarrier_init(uint64_t* address, uint32_t count, Site site) {
         fault(site, current_, "initialises an mbarrier that is in use since line %d",
               found->second.site.line);
     }
+    observing::mbarrier_initialised(address, site);
     *address = MARK;
 }
 
@@ -57,6 +58,7 @@ Mbarrier& Block::mbarrier_at(uint64_t* address, Reach reach, const char* act, Si
         fault(site, current_, "%s an mbarrier (initialised on line %d) that was written over", act,
               found->second.site.line);
     }
+    observing::mbarrier_used(address, site);
     return found->second;
 }
 
@@ -70,7 +72,7 @@ void Block::mbarrier_arrive(uint64_t* address, uint32_t arrivals, uint32_t expec
               "all of its %u arrivals",
               barrier.site.line, static_cast<unsigned long long>(barrier.phase), barrier.count);
     }
-    observing::mbarrier_arrived(address, index_, current_);
+    observing::mbarrier_arrived(address);
     barrier.pending -= arrivals;
     barrier.expected += expected;
     if (barrier.is_complete()) end_phase(address, barrier);
@@ -89,7 +91,7 @@ void Block::mbarrier_wait(uint64_t* address, uint32_t parity, Site site) {
             run_next();
         }
     }
-    observing::mbarrier_waited(address, index_, current_);
+    observing::mbarrier_waited(address);
 }
 
 // Lets messages come until the phase is complete; before all have arrived it cannot be.
@@ -97,7 +99,7 @@ void Block::deliver(const uint64_t* address, Mbarrier& barrier) {
     while (barrier.pending == 0 && !barrier.messages.empty()) {
         const Message message = barrier.messages.front();
         barrier.messages.pop_front();
-        observing::message_came(address, message);
+        observing::message_came(message, address);
         std::memcpy(message.to, message.from ? message.from : message.value, message.bytes);
         barrier.received += message.bytes;
         if (barrier.is_complete()) return end_phase(address, barrier);
@@ -126,8 +128,8 @@ void Block::send(const Message& message, uint64_t* address, Site site) {
         fault(site, current_, "a message to block %u that tells an mbarrier of block %u",
               group_.block(owner).index_, group_.block(barrier.owner).index_);
     }
-    observing::message_sent(message);
     barrier.messages.push_back(message);
+    barrier.messages.back().time = observing::message_sent(message, address);
     if (!barrier.waiters.empty()) deliver(address, barrier);
 }
 

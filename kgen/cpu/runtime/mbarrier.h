@@ -24,6 +24,7 @@ struct Message {
     unsigned block;  // who sent it
     int thread;
     Site site;
+    uint32_t time = 0;  // for the observer
 };
 
 struct Mbarrier {

@@ -11,6 +11,14 @@ constexpr const char* UNINITIALISED = "uninitialised";
 constexpr const char* WRITTEN_TWICE = "written_twice";
 constexpr const char* UNWRITTEN = "unwritten";
 constexpr const char* RACE = "race";
+constexpr const char* UNFENCED = "unfenced";
+
+bool is_atomic(AccessKind kind) {
+    return kind == AccessKind::atomic || kind == AccessKind::atomic_load;
+}
+bool is_store(AccessKind kind) {
+    return kind == AccessKind::store || kind == AccessKind::async_store;
+}
 
 }  // namespace
 
@@ -27,7 +35,9 @@ void Checker::access(const Target& target, const Access& access, int thread) {
     }
     Region& region = *target.region;
     if (!region.is_tracked) return;
-    if (access.kind == AccessKind::atomic) order_.atomic(access.address);
+    if (is_atomic(access.kind)) {
+        order_.atomic(access.address, access.kind == AccessKind::atomic);
+    }
     const uintptr_t end = access.address + access.bytes;
     for (uintptr_t byte = access.address; byte < end;) {
         const uintptr_t in_word = (byte - region.first) % WORD_BYTES;
@@ -38,10 +48,25 @@ void Checker::access(const Target& target, const Access& access, int thread) {
     }
 }
 
+void Checker::check_fence(const Target& target, const Access& access, int thread) {
+    if (!target.region) return;
+    Region& region = *target.region;
+    const Stamp now = order_.stamp(access, thread, 0);
+    const uintptr_t end = access.address + access.bytes;
+    for (uintptr_t byte = access.address; byte < end; byte += WORD_BYTES) {
+        const Stamp& writer = region.shadow[(byte - region.first) / WORD_BYTES].writer;
+        if (!is_live(region, writer) || writer.kind == AccessKind::async_store) continue;
+        const Clocks& clocks = order_.clocks();
+        const bool is_fenced = clocks.is_fenced(order_.number(writer), writer.slot, writer.time) ||
+                               clocks.is_fenced(order_.number(now), writer.slot, writer.time);
+        if (!is_fenced) report(UNFENCED, byte, now);
+    }
+}
+
 void Checker::check_word(Region& region, uintptr_t address, const Stamp& now) {
     Word& word = region.shadow[(address - region.first) / WORD_BYTES];
-    if (now.kind != AccessKind::store) check_read(region, word, address, now);
-    if (now.kind == AccessKind::load) {
+    if (!is_store(now.kind)) check_read(region, word, address, now);
+    if (now.kind == AccessKind::load || now.kind == AccessKind::atomic_load) {
         keep_reader(region, word, now);
         return;
     }
@@ -62,7 +87,7 @@ void Checker::check_write(Region& region, const Word& word, uintptr_t address, c
     bool is_read = false;
     for (const Stamp* stamp : before) {
         if (is_race(region, *stamp, now)) {
-            if (stamp != &word.writer || now.kind == AccessKind::store) {
+            if (stamp != &word.writer || is_store(now.kind)) {
                 report(RACE, address, now, stamp);
             }
             return;
@@ -78,7 +103,7 @@ void Checker::check_write(Region& region, const Word& word, uintptr_t address, c
 
 void Checker::keep_reader(const Region& region, Word& word, const Stamp& now) const {
     for (Stamp& reader : word.readers) {
-        if (is_live(region, reader) && !order_.is_before(reader, now.thread)) continue;
+        if (is_live(region, reader) && !order_.is_before(reader, now)) continue;
         reader = now;
         return;
     }
@@ -86,13 +111,13 @@ void Checker::keep_reader(const Region& region, Word& word, const Stamp& now) co
 }
 
 bool Checker::is_live(const Region& region, const Stamp& stamp) const {
-    return stamp.segment != 0 && (!region.is_shared || order_.is_of_this_block(stamp));
+    return stamp.run_block != 0 && (!region.is_shared || order_.is_of_this_group(stamp));
 }
 
 bool Checker::is_race(const Region& region, const Stamp& before, const Stamp& now) const {
     if (!is_live(region, before) || !(before.bytes & now.bytes)) return false;
-    if (before.kind == AccessKind::atomic && now.kind == AccessKind::atomic) return false;
-    return !order_.is_before(before, now.thread);
+    if (is_atomic(before.kind) && is_atomic(now.kind)) return false;
+    return !order_.is_before(before, now);
 }
 
 void Checker::report(const char* what, uintptr_t address, const Stamp& now, const Stamp* before) {
@@ -117,7 +142,7 @@ void Checker::check_output(Region& output) {
     uint64_t unwritten = 0;
     size_t first = 0;
     for (size_t word = output.bytes / WORD_BYTES; word-- > 0;) {
-        if (output.shadow[word].writer.segment) continue;
+        if (output.shadow[word].writer.run_block) continue;
         first = word;
         ++unwritten;
     }

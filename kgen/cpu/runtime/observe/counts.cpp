@@ -73,7 +73,7 @@ void Counts::add(const Request& request) {
         thread_exponentials_ += lanes;
         return;
     }
-    if (request.kind == AccessKind::atomic) {
+    if (request.kind == AccessKind::atomic || request.kind == AccessKind::atomic_load) {
         ++atomics_;
         return;
     }

@@ -11,15 +11,18 @@ namespace {
 const char* name_of(AccessKind kind) {
     switch (kind) {
         case AccessKind::load: return "read";
-        case AccessKind::store: return "write";
+        case AccessKind::store:
+        case AccessKind::async_store: return "write";
         default: return "atomic";
     }
 }
 
 std::string json_of(const Party& party) {
+    const bool is_line = party.program_counter & LINE_FLAG;
     return "{\"block\": " + std::to_string(party.block) +
            ", \"thread\": " + std::to_string(party.thread) +
-           ", \"program_counter\": " + std::to_string(party.program_counter) + ", \"kind\": \"" +
+           (is_line ? ", \"line\": " : ", \"program_counter\": ") +
+           std::to_string(party.program_counter & ~LINE_FLAG) + ", \"kind\": \"" +
            name_of(party.kind) + "\"}";
 }
 

@@ -17,7 +17,7 @@ inline void observe(AccessKind kind, unsigned bytes, const volatile void* addres
                     uint32_t program_counter) {
     const Block* block = Block::current();
     if (!block || !block->is_running()) return;  // initialisers that run before any kernel
-    observer->access(
+    observer->observe(
         {kind, static_cast<uint8_t>(bytes), program_counter, reinterpret_cast<uintptr_t>(address)},
         block->thread());
 }
@@ -62,6 +62,15 @@ void observe_range(AccessKind kind, char* address, size_t bytes, uint32_t progra
                                            __ATOMIC_RELAXED);                                   \
     }
 
+// cuda/atomic reports its accesses itself.
+#define KGEN_CPU_SILENT_HOOKS(BITS, TYPE)                                           \
+    void __tsan_atomic##BITS##_store(volatile TYPE* address, TYPE value, int) {     \
+        __atomic_store_n(address, value, __ATOMIC_RELAXED);                         \
+    }                                                                               \
+    TYPE __tsan_atomic##BITS##_fetch_add(volatile TYPE* address, TYPE value, int) { \
+        return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);                \
+    }
+
 #define KGEN_CPU_WRAP(NAME)                                            \
     float __real_##NAME(float x);                                      \
     float __wrap_##NAME(float x) {                                     \
@@ -77,6 +86,8 @@ KGEN_CPU_HOOKS(8)
 KGEN_CPU_HOOKS(16)
 KGEN_CPU_ATOMIC_HOOKS(32, uint32_t)
 KGEN_CPU_ATOMIC_HOOKS(64, uint64_t)
+KGEN_CPU_SILENT_HOOKS(32, uint32_t)
+KGEN_CPU_SILENT_HOOKS(64, uint64_t)
 
 // The linker redirects the kernel's calls of expf and exp2f (--wrap).
 KGEN_CPU_WRAP(expf)
@@ -90,7 +101,8 @@ void __tsan_write_range(void* address, size_t bytes) {
 }
 
 void __tsan_atomic_thread_fence(int) {
-    if (observer) observer->fence();
+    const Block* block = Block::current();
+    if (block && block->is_running()) observer->fence();
 }
 
 void __tsan_init() {}
@@ -101,4 +113,5 @@ void __tsan_func_exit() {}
 #undef KGEN_CPU_CALLER
 #undef KGEN_CPU_HOOKS
 #undef KGEN_CPU_ATOMIC_HOOKS
+#undef KGEN_CPU_SILENT_HOOKS
 #undef KGEN_CPU_WRAP

@@ -55,53 +55,80 @@ Memory::Memory(const Job& job) : job_(job) {
 
 void Memory::add_shared() {
     const SharedMemory shared;
-    image_ = number_of(shared.image());
     image_bytes_ = shared.image_bytes();
-    dynamic_ = number_of(dynamic_shared());
+    has_dynamic_ = dynamic_shared() != nullptr;
+    const size_t dynamic = shared.offset(dynamic_shared());
     owners_.assign(image_bytes_ / WORD_BYTES + 1, NOBODY);
     for (const TlsSymbol& symbol : tls_symbols()) {
-        if (image_ + symbol.offset == dynamic_ || symbol.bytes == 0) continue;
+        if ((has_dynamic_ && symbol.offset == dynamic) || symbol.bytes == 0) continue;
         uint8_t owner = RUNTIME;
         if (!symbol.is_runtime) {
-            owner = static_cast<uint8_t>(FIRST_REGION + shared_.size());
-            shared_.push_back({"shared array " + symbol.name, image_ + symbol.offset, symbol.bytes,
-                               true, true, false, Shadow(symbol.bytes)});
+            owner = static_cast<uint8_t>(FIRST_REGION + arrays_.size());
+            arrays_.push_back({"shared array " + symbol.name, symbol.offset, symbol.bytes});
         }
         const size_t words = (symbol.bytes + WORD_BYTES - 1) / WORD_BYTES;
         std::fill_n(owners_.begin() + symbol.offset / WORD_BYTES, words, owner);
     }
-    if (!dynamic_) return;
-    shared_.push_back({DYNAMIC_NAME, dynamic_, 0, true, true, false, Shadow(MAX_DYNAMIC_SHARED)});
+    if (has_dynamic_) arrays_.push_back({DYNAMIC_NAME, dynamic, 0});
 }
 
-// The dynamic region has the last number, and the launch's size.
+// The dynamic array has the last number, and the launch's size.
 void Memory::begin_launch(const Launch& launch) {
-    if (!dynamic_) return;
-    shared_.back().bytes = launch.shared_bytes;
-    const auto first = owners_.begin() + (dynamic_ - image_) / WORD_BYTES;
+    if (!has_dynamic_) return;
+    Array& dynamic = arrays_.back();
+    dynamic.bytes = launch.shared_bytes;
+    const auto first = owners_.begin() + dynamic.offset / WORD_BYTES;
     std::fill_n(first, DYNAMIC_SHARED_BYTES / WORD_BYTES, NOBODY);
-    const auto owner = static_cast<uint8_t>(FIRST_REGION + shared_.size() - 1);
+    const auto owner = static_cast<uint8_t>(FIRST_REGION + arrays_.size() - 1);
     std::fill_n(first, (launch.shared_bytes + WORD_BYTES - 1) / WORD_BYTES, owner);
 }
 
+Memory::Image Memory::new_image() const {
+    Image image = {};
+    for (const Array& array : arrays_) {
+        const bool is_dynamic = has_dynamic_ && &array == &arrays_.back();
+        const size_t bytes = is_dynamic ? MAX_DYNAMIC_SHARED : array.bytes;
+        image.arrays.push_back({array.name, 0, bytes, true, true, false, Shadow(bytes)});
+    }
+    return image;
+}
+
+void Memory::begin_group(unsigned first, const std::vector<uintptr_t>& images) {
+    first_block_ = first;
+    blocks_ = static_cast<int>(images.size());
+    while (images_.size() < images.size()) images_.push_back(new_image());
+    for (size_t rank = 0; rank < images.size(); ++rank) {
+        Image& image = images_[rank];
+        image.first = images[rank];
+        for (size_t i = 0; i < arrays_.size(); ++i) {
+            image.arrays[i].first = image.first + arrays_[i].offset;
+            image.arrays[i].bytes = arrays_[i].bytes;
+        }
+    }
+}
+
 Target Memory::find(const Access& access) {
-    if (access.address - image_ < image_bytes_) return find_shared(access);
+    if (access.address - images_[rank_].first < image_bytes_) return find_shared(access, rank_);
     for (Region& buffer : buffers_) {
         if (buffer.holds(access.address, access.bytes) || buffer.is_edged_by(access))
             return {Target::Kind::global, &buffer};
     }
+    for (int rank = 0; rank < blocks_; ++rank) {
+        if (access.address - images_[rank].first < image_bytes_) return find_shared(access, rank);
+    }
     return find_outside(access.address);
 }
 
-Target Memory::find_shared(const Access& access) {
-    const uint8_t owner = owners_[(access.address - image_) / WORD_BYTES];
+Target Memory::find_shared(const Access& access, int rank) {
+    Image& image = images_[rank];
+    const uint8_t owner = owners_[(access.address - image.first) / WORD_BYTES];
     if (owner == RUNTIME) {
         const bool is_read = access.kind == AccessKind::load;
-        return {is_read ? Target::Kind::other : Target::Kind::stray, nullptr};
+        return {is_read ? Target::Kind::other : Target::Kind::stray, nullptr, rank};
     }
-    Region* region = owner == NOBODY ? nullptr : &shared_[owner - FIRST_REGION];
+    Region* region = owner == NOBODY ? nullptr : &image.arrays[owner - FIRST_REGION];
     if (region && !region->holds(access.address, access.bytes)) region = nullptr;
-    return {Target::Kind::shared, region};
+    return {Target::Kind::shared, region, rank};
 }
 
 Target Memory::find_outside(uintptr_t address) const {
@@ -115,17 +142,25 @@ Target Memory::find_outside(uintptr_t address) const {
 
 const Region& Memory::nearest(uintptr_t address) const {
     const Region* found = &buffers_[0];
-    for (const std::vector<Region>* regions : {&buffers_, &shared_}) {
-        for (const Region& region : *regions) {
+    const auto look_at = [&](const std::vector<Region>& regions) {
+        for (const Region& region : regions) {
             if (distance(address, region) < distance(address, *found)) found = &region;
         }
-    }
+    };
+    look_at(buffers_);
+    for (int rank = 0; rank < blocks_; ++rank) look_at(images_[rank].arrays);
     return *found;
 }
 
 Place Memory::place(uintptr_t address) const {
     const Region& region = nearest(address);
-    return {region.name, static_cast<int64_t>(address - region.first), region.bytes};
+    std::string name = region.name;
+    if (region.is_shared && blocks_ > 1) {
+        int rank = 0;
+        while (address - images_[rank].first >= image_bytes_ && rank + 1 < blocks_) ++rank;
+        name += " of block " + std::to_string(first_block_ + static_cast<unsigned>(rank));
+    }
+    return {name, static_cast<int64_t>(address - region.first), region.bytes};
 }
 
 }  // namespace kgen_cpu::observing

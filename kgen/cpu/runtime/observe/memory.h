@@ -49,12 +49,16 @@ struct Region {
 struct Target {
     enum class Kind { other, global, shared, stray } kind;
     Region* region;  // null for an address outside every region of that kind
+    int rank = 0;    // of the block in its group, for shared memory
 };
 
 class Memory {
   public:
     explicit Memory(const Job& job);
     void begin_launch(const Launch& launch);
+    // The blocks whose shared memory starts at these addresses, of which `first` is the first.
+    void begin_group(unsigned first, const std::vector<uintptr_t>& images);
+    void set_running(int rank) { rank_ = rank; }
 
     Target find(const Access& access);
     // Where the address lies, or which region it misses by least.
@@ -62,19 +66,33 @@ class Memory {
     std::vector<Region>& buffers() { return buffers_; }
 
   private:
+    // A block's shared memory.
+    struct Image {
+        uintptr_t first;
+        std::vector<Region> arrays;
+    };
+
     void add_shared();
-    Target find_shared(const Access& access);
+    Image new_image() const;
+    Target find_shared(const Access& access, int rank);
     Target find_outside(uintptr_t address) const;
     const Region& nearest(uintptr_t address) const;
 
     const Job& job_;
     std::vector<Region> buffers_;
-    std::vector<Region> shared_;
-    uintptr_t image_ = 0;
+    struct Array {
+        std::string name;
+        size_t offset, bytes;
+    };
+    std::vector<Array> arrays_;  // of every image; the dynamic one is the last
+    std::vector<Image> images_;  // by rank
+    int blocks_ = 0;             // of the group
+    unsigned first_block_ = 0;
+    int rank_ = 0;
     size_t image_bytes_ = 0;
     std::vector<uint8_t>
-        owners_;  // of each word of the image: 0 nobody, 1 the runtime, 2... shared_
-    uintptr_t dynamic_ = 0;
+        owners_;  // of each word of an image: 0 nobody, 1 the runtime, 2... arrays_
+    bool has_dynamic_ = false;
 };
 
 }  // namespace kgen_cpu::observing

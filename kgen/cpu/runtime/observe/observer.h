@@ -1,20 +1,30 @@
 // Takes every access of a run: groups it for the counts, and checks it against the shadow.
 #pragma once
 
+#include <array>
+#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "checker.h"
+#include "group_calls.h"
 #include "memory.h"
 #include "warp_log.h"
 
+namespace kgen_cpu {
+class Group;
+}
+
 namespace kgen_cpu::observing {
 
+// All but the first two functions are about the running thread.
 class Observer {
   public:
     explicit Observer(const Job& job) : memory_(job), checker_(memory_) {}
 
     void begin_launch(const Launch& launch);
-    void begin_block(unsigned block);
+    void begin_group(const Group& group);
     void thread_returned(int thread);
     void barrier_met();
     void warp_met(int warp, const Meeting& meeting, uint32_t selector);
@@ -22,19 +32,63 @@ class Observer {
     void end_job() { checker_.end_job(); }
     void end_faulty_job() { checker_.write_findings(); }
 
-    void access(const Access& access, int thread);
-    void fence() { checker_.order().fence(); }
+    // An access that the compiler's instrumentation reports.
+    void observe(const Access& access, int thread);
+    void fence();
+
+    // What the runtime reports (asynchronous.cpp).
+    void cluster_arrived(bool is_relaxed);
+    void cluster_met();
+    void cluster_waited();
+    void use_mbarrier(const uint64_t* barrier, AccessKind kind, Site site);
+    void mbarrier_arrived(const uint64_t* barrier);
+    void mbarrier_met(const uint64_t* barrier);
+    void mbarrier_waited(const uint64_t* barrier);
+    uint32_t message_sent(const Message& message, const uint64_t* barrier);
+    void message_came(const Message& message, const uint64_t* barrier);
+    uint32_t pipeline_begins(const Copy& copy);
+    uint32_t bulk_store_begins(const Copy& copy);
+    // The running thread has waited for what its pipeline or its bulk stores did until `time`.
+    enum class Beside { pipeline, bulk_stores };
+    void waited(Beside beside, uint32_t time);
+    void bulk_store_written(const Copy& copy);
+    void proxy_fence();
+    void atomic_accessed(const volatile void* address, unsigned bytes, AtomicAccess how, Site site);
 
   private:
+    struct Warps {
+        WarpLog logs[MAX_WARPS];
+        uint32_t alive[MAX_WARPS] = {};
+    };
     int warps() const { return static_cast<int>((launch_->block + WARP_SIZE - 1) / WARP_SIZE); }
+    void enter();
+    Warps& running() { return warps_[rank_]; }
+    void flush(int rank);
+    void log(const Access& access, int thread, bool is_shared);
+    // Checks an access, in parts of at most 16 bytes; counts it as one of the thread's if asked to.
+    void access(Access access, const volatile void* address, size_t bytes, bool is_counted);
+    // Counts a bulk copy as what a warp would do that copies 16 bytes a lane.
+    void count_bulk(AccessKind kind, bool is_shared, const void* address, size_t bytes);
+    uint32_t number() const;
+    uint32_t slot_of(Beside beside);
+    struct Phases {
+        uint32_t slot;  // of its messages
+        Channel channel;
+    };
+    Phases& phases(const uint64_t* barrier);
 
     Memory memory_;
     Checker checker_;
     InstructionNumbers instruction_number_;
-    WarpLog logs_[MAX_WARPS];
-    uint32_t alive_[MAX_WARPS] = {};
+    std::vector<Warps> warps_;  // by rank
     Counts counts_;
     const Launch* launch_ = nullptr;
+    const Group* group_ = nullptr;
+    int rank_ = 0;  // of the running block
+
+    std::map<const uint64_t*, Phases> phases_;
+    std::vector<Channel> clusters_;
+    std::map<std::pair<Beside, uint32_t>, uint32_t> slots_;
 };
 
 // The observer of the run; empty before it begins.

@@ -1,79 +1,107 @@
 #include "shadow.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace kgen_cpu::observing {
 
 void Order::begin_launch() {
-    launch_start_ = segment_ + 1;
+    launch_start_ = static_cast<uint32_t>(blocks_.size()) + 1;
     released_.clear();
 }
 
-void Order::begin_block(unsigned block) {
-    block_start_ = segment_ + 1;
-    blocks_.push_back({block_start_, block});
-    is_fenced_ = false;
-    acquired_.clear();
-    barrier_met();
+void Order::begin_group(unsigned first, int blocks, int threads) {
+    group_start_ = static_cast<uint32_t>(blocks_.size()) + 1;
+    for (int rank = 0; rank < blocks; ++rank) blocks_.push_back(first + rank);
+    threads_ = threads;
+    rank_ = 0;
+    clocks_.reset(static_cast<uint32_t>(blocks * threads));
+    atomics_.clear();
+    is_fenced_.assign(blocks, false);
+    acquired_.assign(blocks, {});
 }
 
 void Order::barrier_met() {
-    ++segment_;
-    for (; changed_warps_; changed_warps_ &= changed_warps_ - 1) {
-        auto& clocks = clocks_[__builtin_ctz(changed_warps_)];
-        for (int lane = 0; lane < WARP_SIZE; ++lane) {
-            std::fill_n(clocks[lane], WARP_SIZE, 0);
-            clocks[lane][lane] = 1;
-        }
-    }
+    std::vector<uint32_t> threads(threads_);
+    std::iota(threads.begin(), threads.end(), number(rank_, 0));
+    clocks_.meet(threads);
 }
 
 void Order::warp_met(int warp, uint32_t mask) {
-    changed_warps_ |= 1u << warp;
-    auto& clocks = clocks_[warp];
-    uint32_t common[WARP_SIZE] = {};
+    std::vector<uint32_t> threads;
     for (uint32_t lanes = mask; lanes; lanes &= lanes - 1) {
-        const uint32_t* own = clocks[__builtin_ctz(lanes)];
-        for (int i = 0; i < WARP_SIZE; ++i) common[i] = std::max(common[i], own[i]);
+        threads.push_back(number(rank_, warp * WARP_SIZE + __builtin_ctz(lanes)));
     }
-    for (uint32_t lanes = mask; lanes; lanes &= lanes - 1) {
-        const int lane = __builtin_ctz(lanes);
-        std::copy_n(common, WARP_SIZE, clocks[lane]);
-        ++clocks[lane][lane];
+    clocks_.meet(threads);
+}
+
+void Order::publish(uintptr_t address) {
+    std::vector<Published>& released = released_[address];
+    if (released.empty() || released.back().run_block != running_block()) {
+        released.push_back({running_block(), 0});
+    }
+    released.back().time = clocks_.time();
+}
+
+void Order::atomic(uintptr_t address, bool is_write) {
+    if (!is_fenced_[rank_]) return;
+    const std::vector<Published>& released = released_[address];
+    std::vector<Published>& acquired = acquired_[rank_];
+    acquired.insert(acquired.end(), released.begin(), released.end());
+    if (is_write) publish(address);
+}
+
+// A store replaces what was released there, unless it `is_kept`, by an atomic that also reads.
+void Order::release_atomic(uintptr_t address, int thread, bool is_kept) {
+    Channel& channel = atomics_[address];
+    if (is_kept && channel.published) channel.gathered = *channel.published;
+    clocks_.release(number(rank_, thread), channel);
+    clocks_.publish(channel);
+    publish(address);
+}
+
+void Order::acquire_atomic(uintptr_t address, int thread) {
+    clocks_.acquire(number(rank_, thread), atomics_[address].published);
+    for (const Published& published : released_[address]) {
+        // Inside the group the clocks are exact.
+        if (published.run_block < group_start_) acquired_[rank_].push_back(published);
     }
 }
 
-void Order::atomic(uintptr_t address) {
-    if (!is_fenced_) return;
-    std::vector<Segments>& released = released_[address];
-    acquired_.insert(acquired_.end(), released.begin(), released.end());
-    if (!released.empty() && released.back().last + 1 >= block_start_) {
-        released.back().last = segment_;
-    } else {
-        released.push_back({block_start_, segment_});
-    }
-}
-
-bool Order::is_acquired(uint32_t segment) const {
-    return std::any_of(acquired_.begin(), acquired_.end(), [=](const Segments& segments) {
-        return segments.first <= segment && segment <= segments.last;
+bool Order::is_acquired(const Stamp& stamp) const {
+    const std::vector<Published>& acquired = acquired_[rank_];
+    return std::any_of(acquired.begin(), acquired.end(), [&](const Published& published) {
+        return published.run_block == stamp.run_block && published.time >= stamp.time;
     });
 }
 
 Stamp Order::stamp(const Access& access, int thread, uint8_t bytes) const {
-    const uint32_t clock = clocks_[warp_index(thread)][lane_index(thread)][lane_index(thread)];
-    return {segment_, access.program_counter, clock, static_cast<uint16_t>(thread), access.kind,
+    const uint32_t number = this->number(rank_, thread);
+    const auto lane = static_cast<uint16_t>(thread);
+    if (access.slot != OWN_SLOT) {
+        return {running_block(),
+                access.program_counter,
+                access.time,
+                access.slot,
+                lane,
+                access.kind,
+                bytes};
+    }
+    return {running_block(),
+            access.program_counter,
+            clocks_.epoch(number),
+            number,
+            lane,
+            access.kind,
             bytes};
 }
 
-bool Order::is_before(const Stamp& before, int thread) const {
-    if (before.segment == segment_) {
-        if (before.thread == thread) return true;
-        const int warp = warp_index(thread);
-        return warp_index(before.thread) == warp &&
-               clocks_[warp][lane_index(thread)][lane_index(before.thread)] >= before.clock;
+bool Order::is_before(const Stamp& before, const Stamp& now) const {
+    if (!is_of_this_launch(before)) return true;
+    if (is_of_this_group(before) && clocks_.knows(number(now), before.slot, before.time)) {
+        return true;
     }
-    return is_of_this_block(before) || !is_of_this_launch(before) || is_acquired(before.segment);
+    return is_acquired(before);
 }
 
 bool Order::is_same_thread(const Stamp& a, const Stamp& b) const {
@@ -83,13 +111,6 @@ bool Order::is_same_thread(const Stamp& a, const Stamp& b) const {
 bool Order::is_same_warp(const Stamp& a, const Stamp& b) const {
     return is_of_this_block(a) == is_of_this_block(b) &&
            warp_index(a.thread) == warp_index(b.thread);
-}
-
-unsigned Order::block_of(const Stamp& stamp) const {
-    const auto after = std::upper_bound(
-        blocks_.begin(), blocks_.end(), stamp.segment,
-        [](uint32_t segment, BlockStart start) { return segment < start.segment; });
-    return std::prev(after)->block;
 }
 
 }  // namespace kgen_cpu::observing

@@ -2,6 +2,7 @@
 // their k-th executions of an instruction since they last met are one instruction of the warp.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "counts.h"
@@ -13,13 +14,16 @@ class InstructionNumbers {
   public:
     InstructionNumbers();
     size_t operator()(uint32_t program_counter) {
-        int32_t& number = numbers_[program_counter - first_];
+        int32_t& number = program_counter & LINE_FLAG
+                              ? lines_.try_emplace(program_counter, -1).first->second
+                              : numbers_[program_counter - first_];
         if (number < 0) number = count_++;
         return number;
     }
 
   private:
-    std::vector<int32_t> numbers_;  // of each address in the executable's code
+    std::vector<int32_t> numbers_;                 // of each address in the executable's code
+    std::unordered_map<uint32_t, int32_t> lines_;  // what is known by its line alone
     uint32_t first_;
     int32_t count_ = 0;
 };
