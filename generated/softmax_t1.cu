@@ -5,8 +5,8 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   t1
-// spec      op=softmax target=device threads_per_row=auto row_split=tiles row_loop=once
-//           topology=two_level merge=separate update=three_pass cache=none vec_size=1
+// spec      op=softmax target=device threads_per_row=auto row_split=tiles blocks_per_row=1
+//           row_loop=once topology=two_level merge=separate update=three_pass cache=none vec_size=1
 //           vec_scans=none unaligned=scalar_row prefetch=false items_per_thread=auto trip=static
 //           tile_size=1024 threads_per_block=128 grid_blocks=auto min_blocks_per_sm=auto exp=expf
 //           normalize=divide static_cols=auto
@@ -20,7 +20,7 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 * rows bytes, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates 58f886d5)
+//           (kgen 0.1.0, templates ed575bf3)
 
 #include <cfloat>
 #include <cmath>
@@ -41,6 +41,23 @@ struct Max {
 struct Sum {
     static __device__ float identity() { return 0.0f; }
     static __device__ float combine(float a, float b) { return a + b; }
+};
+
+// Floats as unsigned integers of the same order, so that the integer maximum is the float one, also
+// of mixed signs. Only a NaN could have key 0: zeroed memory is below every value.
+__device__ __forceinline__ unsigned ordered_key(float value) {
+    const unsigned bits = __float_as_uint(value);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+__device__ __forceinline__ float value_of_key(unsigned key) {
+    return __uint_as_float(key & 0x80000000u ? key & 0x7fffffffu : ~key);
+}
+
+// What the blocks of a row share; all zero before the first launch.
+struct RowStats {
+    unsigned max_key;
+    float sum;
 };
 
 // Every lane gets the value of its group of WIDTH neighbours; `lanes` are those that take part.
@@ -71,23 +88,6 @@ __device__ __forceinline__ float row_reduce(float value) {
     __syncthreads();  // the row's value is visible
     return warp_values[0];
 }
-
-// Floats as unsigned integers of the same order, so that the integer maximum is the float one, also
-// of mixed signs. Only a NaN could have key 0: zeroed memory is below every value.
-__device__ __forceinline__ unsigned ordered_key(float value) {
-    const unsigned bits = __float_as_uint(value);
-    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
-
-__device__ __forceinline__ float value_of_key(unsigned key) {
-    return __uint_as_float(key & 0x80000000u ? key & 0x7fffffffu : ~key);
-}
-
-// What the blocks of a row share; all zero before the first launch.
-struct RowStats {
-    unsigned max_key;
-    float sum;
-};
 
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     softmax_t1_max(const float* __restrict__ x, RowStats* stats, int rows, int cols) {

@@ -81,7 +81,8 @@ def plan_last_rows(source: Source, rows: int, cols: int, count: int) -> LaunchPl
     that walk rows are as many as rows, so that each has one. Raises UsageError as `plan` does.
     """
     whole = plan(source, rows, cols)
-    spec = source.spec.replace(grid_blocks=rows)  # of use only where blocks walk rows
+    blocks = rows * source.spec.blocks_per_row
+    spec = source.spec.replace(grid_blocks=blocks)  # of use only where blocks walk rows
     grid, skipped = (spec.grid_for(number, cols) for number in (rows, rows - count))
     launches = tuple(replace(each, grid=grid, skipped_blocks=skipped) for each in whole.launches)
     return replace(whole, launches=launches, skipped_rows=rows - count)

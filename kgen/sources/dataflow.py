@@ -246,4 +246,5 @@ class Dataflow(ThreadNames):
         by_row = spec.vectorises and spec.unaligned.whole_row
         changes = self.mapping_changes or (by_row and self.reduces)
         cache = spec.in_shared and changes
-        return spec.row_loop.repeats and (cache or not spec.topology.reusable)
+        reused = not spec.topology.reusable and not spec.row_split.in_one_launch  # which alternates
+        return spec.row_loop.repeats and (cache or reused)

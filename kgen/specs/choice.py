@@ -72,7 +72,7 @@ class RowSplit(Choice):
     `tasks` counts the pieces of work for blocks, `block_cols` the columns of one.
     `kernel_per_phase`: the blocks meet at the boundaries of kernels, in `workspace_bytes` of global
     memory that are zero before every call.
-    `whole_blocks`: each of them has all its threads on the row. `cluster_size` blocks are launched
+    `whole_blocks`: each of them has all its threads on the row, and `one_row` only. `cluster_size` blocks are launched
     as a cluster. `in_one_launch`: `blocks_per_row` blocks share a row and meet while they run, at
     most `most_blocks` of them; `is_co_resident`: all blocks of the launch have to run at the same
     time. `includes` are the headers that its code needs.
@@ -84,6 +84,7 @@ class RowSplit(Choice):
     cluster_size: Formula = formula("1")
     kernel_per_phase: bool = False
     whole_blocks: bool = False
+    one_row: bool = False
     in_one_launch: bool = False
     is_co_resident: bool = False
     most_blocks: int = 1

@@ -80,7 +80,7 @@ def _blocks_per_row(spec: Spec, base: Spec) -> int:
 
 @follower("row_loop", "target", "row_split")
 def _row_loop(spec: Spec, base: Spec) -> str:
-    return "once" if spec.is_host or spec.row_split.whole_blocks else spec.row_loop
+    return "once" if spec.is_host or spec.row_split.one_row else spec.row_loop
 
 
 @follower("threads_per_block", "target")

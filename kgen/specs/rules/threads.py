@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kgen.limits import MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SM, WARP_SIZE
 from kgen.specs.declared import choices
-from kgen.specs.formula import is_power_of_two
+from kgen.specs.formula import ceil_div, is_power_of_two
 from kgen.specs.rules.problem import Problem, number_rule, rule
 from kgen.specs.spec import MAX_STRIDE_BLOCKS, Spec
 
@@ -117,7 +117,7 @@ def split_rows_have_whole_blocks(spec: Spec) -> Iterator[Problem]:
             f"threads_per_row={spec.row_threads} with row_split={spec.row_split}: a block has all "
             "its threads on its part of a row; use threads_per_row=auto",
         )
-    if spec.row_loop.repeats:
+    if spec.row_loop.repeats and spec.row_split.one_row:
         yield Problem(
             ("row_loop", "row_split"),
             f"row_loop={spec.row_loop} with row_split={spec.row_split}: every part of a row has a "
@@ -226,7 +226,7 @@ def pairs_have_somewhere_to_meet(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("grid_blocks", "row_loop", *ROW_THREADS)
+@rule("grid_blocks", "row_loop", "blocks_per_row", *ROW_THREADS)
 def grid_belongs_to_a_row_loop(spec: Spec) -> Iterator[Problem]:
     """Only blocks that go on to further rows leave their number open."""
     grid = spec.grid_blocks
@@ -241,6 +241,12 @@ def grid_belongs_to_a_row_loop(spec: Spec) -> Iterator[Problem]:
         )
     elif not 1 <= grid <= most:
         yield Problem(("grid_blocks",), f"grid={grid}: use 1 to {most} blocks")
+    elif grid % (blocks := max(spec.blocks_per_row, 1)):
+        yield Problem(
+            ("grid_blocks", "blocks_per_row"),
+            f"grid={grid} with blocks_per_row={blocks}: the grid has whole rows; "
+            f"use grid={ceil_div(grid, blocks) * blocks}",
+        )
 
 
 @rule("min_blocks_per_sm", "threads_per_block", "target")

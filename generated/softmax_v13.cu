@@ -1,0 +1,233 @@
+// softmax_v13: a cluster of blocks per row, whose warps send their results asynchronously, three
+// passes, exponentials kept in registers, all warps' results for all warps of the warps' (maximum,
+// sum) pairs, 16-byte accesses in all scans
+//
+//   y[r][c] = exp(x - row_max) / row_sum
+//   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
+//   x and y are rows x cols, float32, row-major.
+//
+// variant   v13
+// spec      op=softmax target=device threads_per_row=auto row_split=cluster_async blocks_per_row=8
+//           row_loop=once topology=all_warps merge=by_warp update=three_pass cache=exps_registers
+//           vec_size=4 vec_scans=both unaligned=scalar_row prefetch=false items_per_thread=1
+//           trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
+//           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
+// parent    v11: row_split none -> cluster_async, blocks_per_row 1 -> 8, unaligned shift ->
+//           scalar_row, threads_per_block 256 -> 128
+// requires  rows >= 1, 1 <= cols <= 4099, x and y aligned to 4 bytes (rows aligned to 16 use
+//           vectors), sm_90 or newer
+// launch    grid = rows * 8, block = 128
+//           dynamic shared memory = 0 bytes
+// rebuild   kgen build --variant v13
+//           (kgen 0.1.0, templates ed575bf3)
+
+#include <cfloat>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cooperative_groups.h>
+#include <cuda/ptx>
+
+constexpr int THREADS_PER_BLOCK = 128;
+constexpr int WARP_SIZE = 32;
+constexpr int BLOCKS_PER_ROW = 8;
+constexpr int THREADS_PER_ROW = BLOCKS_PER_ROW * THREADS_PER_BLOCK;
+constexpr int WARPS_PER_ROW = THREADS_PER_ROW / WARP_SIZE;
+constexpr int VEC_SIZE = 4;
+constexpr int ITEMS_PER_THREAD = 1;
+constexpr int TAIL_SLOTS = 1;  // for the columns that no vector covers
+constexpr int SLOTS = TAIL_SLOTS + ITEMS_PER_THREAD * VEC_SIZE;
+constexpr unsigned WHOLE_WARP = 0xffffffffu;
+
+// This thread's index among the threads of all blocks of its row.
+__device__ __forceinline__ int row_thread() {
+    return blockIdx.x % BLOCKS_PER_ROW * THREADS_PER_BLOCK + threadIdx.x;
+}
+
+// e^t as a power of two. The maximum is subtracted before the scaling: folded into one fused
+// multiply-add, m * log2(e) overflows near FLT_MAX and loses digits where |x| is large.
+__device__ __forceinline__ float exp_as_exp2(float t) {
+    constexpr float LOG2_E = 1.4426950408889634f;
+    return exp2f(t * LOG2_E);
+}
+
+// What is known of a set of elements: m is their maximum, d the sum of exp(x - m).
+struct State {
+    float m;
+    float d;
+};
+
+// The reductions of a row: what they combine, and the value of no elements.
+struct Max {
+    static __device__ float combine(float a, float b) { return fmaxf(a, b); }
+};
+
+struct Sum {
+    static __device__ float combine(float a, float b) { return a + b; }
+};
+
+namespace cg = cooperative_groups;
+namespace ptx = cuda::ptx;
+
+// Every lane gets the value of its group of WIDTH neighbours; `lanes` are those that take part.
+template <typename Op, int WIDTH>
+__device__ __forceinline__ float warp_reduce(float value, unsigned lanes) {
+#pragma unroll
+    for (int offset = WIDTH / 2; offset > 0; offset /= 2) {
+        value = Op::combine(value, __shfl_xor_sync(lanes, value, offset));
+    }
+    return value;
+}
+
+// The states of all warps of the row.
+__shared__ State row_states[WARPS_PER_ROW];
+
+// A phase of this barrier ends when the states of all warps of the row have come.
+__shared__ uint64_t states_came;
+
+__device__ __forceinline__ void expect_states(uint64_t* barrier) {
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cluster, ptx::space_shared,
+        barrier, sizeof(row_states));
+}
+
+// All warps of the row get all these states, and each merges them. `own` is this warp's.
+__device__ __forceinline__ State row_reduce(State own) {
+    const int lane = threadIdx.x % WARP_SIZE;
+    ptx::barrier_cluster_wait(ptx::sem_acquire);  // all blocks of the row count what they get
+    if (lane < BLOCKS_PER_ROW) {
+        const cg::cluster_group cluster = cg::this_cluster();
+        State* slot = &row_states[row_thread() / WARP_SIZE];
+        ptx::st_async(cluster.map_shared_rank(slot, lane), own,
+            cluster.map_shared_rank(&states_came, lane));
+    }
+    while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &states_came, 0)) {
+    }
+    const int other = threadIdx.x % WARPS_PER_ROW;
+    const State state = row_states[other];
+    const float m = warp_reduce<Max, WARPS_PER_ROW>(state.m, WHOLE_WARP);
+    return {m, warp_reduce<Sum, WARPS_PER_ROW>(state.d * exp_as_exp2(state.m - m), WHOLE_WARP)};
+}
+
+// Neighbouring elements that are accessed at once.
+struct alignas(VEC_SIZE * sizeof(float)) Vec {
+    float at[VEC_SIZE];
+};
+
+__device__ __forceinline__ bool is_vec_aligned(const float* row) {
+    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) == 0;
+}
+
+__device__ __forceinline__ Vec load_vec(const float* row, int v) {
+    return reinterpret_cast<const Vec*>(row)[v];
+}
+
+__device__ __forceinline__ void store_vec(float* row, int v, Vec vec) {
+    reinterpret_cast<Vec*>(row)[v] = vec;
+}
+
+// This thread's part of the row. Columns past the end read as -inf, and exp(-inf - m) adds nothing.
+__device__ __forceinline__ void load_row(float (&values)[SLOTS], const float* __restrict__ x,
+    int cols, bool is_aligned) {
+    if (!is_aligned) {  // one column a slot
+#pragma unroll
+        for (int k = 0; k < SLOTS; ++k) {
+            const int c = row_thread() + k * THREADS_PER_ROW;
+            values[k] = c < cols ? x[c] : -INFINITY;
+        }
+        return;
+    }
+    const int vecs = cols / VEC_SIZE;
+#pragma unroll
+    for (int k = 0; k < TAIL_SLOTS; ++k) {
+        const int c = vecs * VEC_SIZE + row_thread() + k * THREADS_PER_ROW;
+        values[k] = c < cols ? x[c] : -INFINITY;
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
+        const int v = row_thread() + i * THREADS_PER_ROW;
+        float* slot = values + TAIL_SLOTS + i * VEC_SIZE;
+#pragma unroll
+        for (int k = 0; k < VEC_SIZE; ++k) {
+            slot[k] = -INFINITY;
+        }
+        if (v < vecs) {
+            const Vec vec = load_vec(x, v);
+#pragma unroll
+            for (int k = 0; k < VEC_SIZE; ++k) {
+                slot[k] = vec.at[k];
+            }
+        }
+    }
+}
+
+// The slots go back to the columns that load_row took them from.
+__device__ __forceinline__ void store_row(const float (&values)[SLOTS], float* __restrict__ y,
+    int cols, bool is_aligned) {
+    if (!is_aligned) {
+#pragma unroll
+        for (int k = 0; k < SLOTS; ++k) {
+            const int c = row_thread() + k * THREADS_PER_ROW;
+            if (c < cols) y[c] = values[k];
+        }
+        return;
+    }
+    const int vecs = cols / VEC_SIZE;
+#pragma unroll
+    for (int k = 0; k < TAIL_SLOTS; ++k) {
+        const int c = vecs * VEC_SIZE + row_thread() + k * THREADS_PER_ROW;
+        if (c < cols) y[c] = values[k];
+    }
+#pragma unroll
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
+        const int v = row_thread() + i * THREADS_PER_ROW;
+        const float* slot = values + TAIL_SLOTS + i * VEC_SIZE;
+        Vec vec;
+#pragma unroll
+        for (int k = 0; k < VEC_SIZE; ++k) {
+            vec.at[k] = slot[k];
+        }
+        if (v < vecs) store_vec(y, v, vec);
+    }
+}
+
+extern "C" __global__ void __cluster_dims__(BLOCKS_PER_ROW) __launch_bounds__(THREADS_PER_BLOCK)
+    softmax_v13(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&states_came, 1);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+        expect_states(&states_came);
+    }
+    ptx::barrier_cluster_arrive(ptx::sem_relaxed);  // others may send to this block
+    const int row = blockIdx.x / BLOCKS_PER_ROW;
+    const size_t row_start = static_cast<size_t>(row) * cols;
+    const float* x_row = x + row_start;
+    float* y_row = y + row_start;
+    const bool is_aligned = is_vec_aligned(x_row) && is_vec_aligned(y_row);
+    float values[SLOTS];
+    load_row(values, x_row, cols, is_aligned);
+
+    // Passes 1 and 2: each warp sums against its own maximum, and the reduction rescales.
+    float thread_max = -FLT_MAX;
+#pragma unroll
+    for (int k = 0; k < SLOTS; ++k) {
+        thread_max = fmaxf(thread_max, values[k]);
+    }
+    const float warp_max = warp_reduce<Max, WARP_SIZE>(thread_max, WHOLE_WARP);
+    float thread_sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < SLOTS; ++k) {
+        values[k] = exp_as_exp2(values[k] - warp_max);
+        thread_sum += values[k];
+    }
+    const float warp_sum = warp_reduce<Sum, WARP_SIZE>(thread_sum, WHOLE_WARP);
+    const State row_state = row_reduce({warp_max, warp_sum});
+
+    // Pass 3: the output, from the exponentials in registers.
+    const float rescale = exp_as_exp2(warp_max - row_state.m);
+    const float inverse_sum = 1.0f / row_state.d;
+#pragma unroll
+    for (int k = 0; k < SLOTS; ++k) {
+        values[k] = values[k] * rescale * inverse_sum;
+    }
+    store_row(values, y_row, cols, is_aligned);
+}
