@@ -81,6 +81,6 @@ def test_blocks_that_need_not_run_at_the_same_time(run_kernel: RunKernel) -> Non
 
 def test_more_blocks_than_a_gpu_holds(run_kernel: RunKernel) -> None:
     with pytest.raises(
-        KernelFault, match="with 4225 blocks that wait .* holds at most 4224 blocks"
+        KernelFault, match=r"with 4225 blocks that wait .* holds at most 4224 blocks"
     ):
         run_grid(run_kernel, meeting(), grid=4225, is_co_resident=True)
