@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kgen import cpu
+from kgen.errors import KernelFault
 
 from .groups import RunKernel, fault_of, found, run_grid
 
@@ -206,3 +207,49 @@ def test_copies_are_counted_as_sixteen_bytes_a_lane(run_kernel: RunKernel) -> No
     assert counts.shared_stores_by_width[4] == 1
     (counts,) = run_grid(run_kernel, store(), execute=cpu.observe).counts
     assert (counts.global_stores, counts.global_bytes_stored) == (1, 256)
+
+
+# As a kernel that walks tiles does it: a thread fills stages as soon as they are empty again, and
+# each goes back, changed, by a bulk store.
+TILES = """
+    __shared__ alignas(16) float stages[2][16];
+    __shared__ uint64_t full[2], empty[2];
+    if (t == 0) {
+        for (int i = 0; i < 2; ++i) {
+            ptx::mbarrier_init(&full[i], 1);
+            ptx::mbarrier_init(&empty[i], 32);
+        }
+    }
+    __syncthreads();
+    if (t == 32) {
+        for (int tile = 0; tile < 4; ++tile) {
+            const int stage = tile % 2;
+            EMPTY
+            ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
+                                           &full[stage], 64);
+            ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, stages[stage], x + 16 * tile,
+                               64, &full[stage]);
+        }
+    } else if (t < 32) {
+        for (int tile = 0; tile < 4; ++tile) {
+            const int stage = tile % 2;
+            while (!ptx::mbarrier_try_wait_parity(&full[stage], tile / 2)) {}
+            if (t < 16) y[16 * tile + t] = stages[stage][15 - t];
+            ptx::mbarrier_arrive(&empty[stage]);
+        }
+    }
+"""
+EMPTY = "while (tile > 1 && !ptx::mbarrier_try_wait_parity(&empty[stage], (tile / 2 - 1) % 2)) {}"
+
+
+@every_schedule
+def test_stages_that_are_full_and_empty_in_turn(run_kernel: RunKernel, schedule: str) -> None:
+    right, wrong = TILES.replace("EMPTY", EMPTY), TILES.replace("EMPTY", "")
+    expected = [16 * tile + 15 - t for tile in range(4) for t in range(16)]
+    assert run_grid(run_kernel, right, schedule=schedule)[0].tolist() == expected
+    assert found(run_grid, run_kernel, right, schedule=schedule) == []
+    try:
+        mistakes = found(run_grid, run_kernel, wrong, schedule=schedule)
+    except KernelFault as fault:
+        mistakes = [str(fault)]
+    assert any("race" in each or "has all of its 1 arrivals" in each for each in mistakes)
