@@ -26,6 +26,7 @@ SUM = """
     if (blockIdx.x == 5) y[t] = sum;
 """
 SYNC = "cluster.sync();"
+SYNC_BLOCK = "__syncthreads();"
 
 
 def summed(first: str = SYNC, last: str = SYNC) -> str:
@@ -268,3 +269,56 @@ def test_remote_accesses_and_messages_are_counted(run_kernel: RunKernel) -> None
 def test_without_a_cluster_a_block_is_its_own(run_kernel: RunKernel) -> None:
     body = "auto own = cg::this_cluster(); own.sync(); y[t] = own.num_blocks() + own.block_rank();"
     assert run_grid(run_kernel, body)[0].tolist() == [1] * 64
+
+
+# As a kernel that walks rows does it: two sets of values and mbarriers, which take turns. A block
+# sends for a row only after it has read what the row before the last one left there.
+ROWS = """
+    __shared__ float values[2][4];
+    __shared__ uint64_t bars[2];
+    if (t == 0) {
+        for (int i = 0; i < 2; ++i) ptx::mbarrier_init(&bars[i], 1);
+        ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    }
+    cluster.sync();
+    float sum = 0;
+    for (int row = 0; row < 6; ++row) {
+        const int turn = TURN;
+        if (t == 0) {
+            ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cluster, ptx::space_shared,
+                                           &bars[turn], 16);
+        }
+        BETWEEN
+        if (t < 4) {
+            ptx::st_async(cluster.map_shared_rank(&values[turn][rank], t), x[row] + rank,
+                          cluster.map_shared_rank(&bars[turn], t));
+        }
+        while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &bars[turn],
+                                              PARITY)) {
+        }
+        for (int r = 0; r < 4; ++r) sum += values[turn][r];
+    }
+    if (rank == 1) y[t] = sum;
+    cluster.sync();
+"""
+
+
+def rows(turn: str = "row % 2", parity: str = "row / 2 % 2", between: str = SYNC_BLOCK) -> str:
+    text = ROWS.replace("TURN", turn).replace("PARITY", parity)
+    return text.replace("BETWEEN", between)
+
+
+@every_schedule
+def test_phases_follow_each_other(run_kernel: RunKernel, schedule: str) -> None:
+    y = run_cluster(run_kernel, rows(), schedule=schedule)
+    assert y[0].tolist() == [sum(4 * row + 6 for row in range(6))] * 64
+    assert found(run_cluster, run_kernel, rows(), schedule=schedule) == []
+
+
+@every_schedule
+@pytest.mark.parametrize("mistake", [{"turn": "0", "parity": "row % 2"}, {"between": ""}])
+def test_values_sent_before_the_last_ones_were_read(
+    run_kernel: RunKernel, mistake: dict[str, str], schedule: str
+) -> None:
+    races = found(run_cluster, run_kernel, rows(**mistake), schedule=schedule)
+    assert any("race" in race and "k::values" in race for race in races)

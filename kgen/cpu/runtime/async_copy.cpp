@@ -55,6 +55,7 @@ void Block::bulk_store(void* to, const void* from, uint32_t bytes, Site site) {
 void Block::bulk_wait(size_t pending, bool is_read_only) {
     std::deque<Batch>& batches = copies_[current_].bulk_stores.committed;
     const size_t done = batches.size() - std::min(batches.size(), pending);
+    if (done > 0) let_others_run();
     for (size_t i = 0; i < done; ++i) read_source(batches[i]);
     if (is_read_only) return;
     for (size_t i = 0; i < done; ++i, batches.pop_front()) write_target(batches.front());

@@ -115,6 +115,7 @@ class Block {
     int running_lane() const { return lane_index(current_); }
     void release_barrier();
 
+    void let_others_run();
     void require_present(int rank, const char* action, Site site);
     void leave_cluster();
     Mbarrier& mbarrier_at(uint64_t* address, Reach reach, const char* act, Site site);

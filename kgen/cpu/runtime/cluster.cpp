@@ -95,6 +95,14 @@ bool Block::polls_again(const volatile void* address, uint64_t value, Site site)
     return true;
 }
 
+// What the running thread waits for may take until no other thread can go on.
+void Block::let_others_run() {
+    pollers_.push_back({current_, nullptr, 0, {}});
+    ready_.remove(current_);
+    run_next();
+    group_.progressed();
+}
+
 void Block::poll_again() {
     for (const Poller& poller : pollers_) wake(poller.thread);
     pollers_.clear();

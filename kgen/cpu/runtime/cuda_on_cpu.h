@@ -35,3 +35,7 @@
 #include "cuda_memory.h"
 #include "cuda_sync.h"
 #include "cuda_types.h"
+
+// CUDA code writes `__shared__ alignas(16)`, and C++ has alignas in front of thread_local only. So
+// it takes numbers here, no types.
+#define alignas(bytes) __attribute__((aligned(bytes)))

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -16,12 +17,17 @@ constexpr size_t LINE_BYTES = 64;
 constexpr size_t LINES_PER_PAGE = 64;
 // About what a kernel keeps hot; odd, so that in time all lines of a page get used.
 constexpr size_t LINES_APART = 11;
+// Each guard page splits a mapping in two, and systems have some 65000 of these for a process. What
+// a co-resident grid has beyond that many threads does without.
+constexpr int MAX_GUARDED = 24 * 1024;
+std::atomic<int> guarded{0};
 }  // namespace
 
 Fiber::Fiber(int number) {
     void* memory = mmap(nullptr, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED || mprotect(memory, GUARD_BYTES, PROT_NONE) != 0) {
+    const bool is_guarded = guarded++ < MAX_GUARDED;
+    if (memory == MAP_FAILED || (is_guarded && mprotect(memory, GUARD_BYTES, PROT_NONE) != 0)) {
         end_without_memory(GUARD_BYTES + STACK_BYTES, "the stack of a CUDA thread");
     }
     stack_ = static_cast<char*>(memory);

@@ -109,11 +109,16 @@ uint32_t Observer::message_sent(const Message& message, const uint64_t* barrier)
     }
     access({AccessKind::async_store, 0, counter, 0, phases(barrier).slot, time}, message.to,
            message.bytes, !is_bulk);
+    phases(barrier).sent[time] = checker_.order().clocks().snapshot(number());
     return time;
 }
 
 void Observer::message_came(const Message& message, const uint64_t* barrier) {
     Phases& phases = this->phases(barrier);
+    // Telling the mbarrier releases what the sender did before.
+    const auto sent = phases.sent.find(message.time);
+    join(phases.channel.gathered, *sent->second);
+    phases.sent.erase(sent);
     set_time(phases.channel.gathered, phases.slot, message.time);
 }
 

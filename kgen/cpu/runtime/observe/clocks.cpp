@@ -35,9 +35,10 @@ void Clocks::meet(const std::vector<uint32_t>& threads) {
     }
 }
 
-Clock Clocks::own_clock(uint32_t thread) const {
-    Clock clock = *threads_[thread].known;
-    set_time(clock, thread, threads_[thread].epoch);
+SharedClock Clocks::snapshot(uint32_t thread) {
+    auto clock = std::make_shared<Clock>(*threads_[thread].known);
+    set_time(*clock, thread, threads_[thread].epoch);
+    threads_[thread].epoch = next_time();
     return clock;
 }
 
@@ -72,9 +73,6 @@ void Clocks::learn(uint32_t thread, uint32_t slot, uint32_t time) {
     threads_[thread].known = known;
 }
 
-void Clocks::fence(uint32_t thread) {
-    threads_[thread].fenced = std::make_shared<const Clock>(own_clock(thread));
-    threads_[thread].epoch = next_time();
-}
+void Clocks::fence(uint32_t thread) { threads_[thread].fenced = snapshot(thread); }
 
 }  // namespace kgen_cpu::observing

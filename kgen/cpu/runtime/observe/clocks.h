@@ -34,6 +34,8 @@ class Clocks {
     // All of the threads know what each of them knows.
     void meet(const std::vector<uint32_t>& threads);
     void release(uint32_t thread, Channel& channel);
+    // What the thread knows and has done; what it does next is not part of it.
+    SharedClock snapshot(uint32_t thread);
     void publish(Channel& channel);
     void acquire(uint32_t thread, const SharedClock& clock);
     // The thread knows what the slot did until `time`.
@@ -59,7 +61,6 @@ class Clocks {
         uint32_t epoch;  // the time of its accesses until it next releases something
         SharedClock fenced;
     };
-    Clock own_clock(uint32_t thread) const;
 
     std::vector<Thread> threads_;
     uint32_t slots_ = 0;

@@ -7,6 +7,12 @@
 
 namespace kgen_cpu::observing {
 
+namespace {
+
+constexpr int NO_RANK = -1;
+
+}  // namespace
+
 std::optional<Observer> observer;
 
 void Observer::begin_launch(const Launch& launch) {
@@ -18,6 +24,7 @@ void Observer::begin_launch(const Launch& launch) {
 
 void Observer::begin_group(const Group& group) {
     group_ = &group;
+    rank_ = NO_RANK;
     const int blocks = group.size();
     std::vector<uintptr_t> images;
     for (int rank = 0; rank < blocks; ++rank) {
@@ -40,7 +47,9 @@ void Observer::begin_group(const Group& group) {
 
 // Blocks of a group take turns: whose turn it is now?
 void Observer::enter() {
-    rank_ = Block::current()->rank();
+    const int rank = Block::current()->rank();
+    if (rank == rank_) return;
+    rank_ = rank;
     memory_.set_running(rank_);
     checker_.order().set_running(rank_);
 }

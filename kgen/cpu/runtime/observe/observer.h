@@ -74,6 +74,8 @@ class Observer {
     struct Phases {
         uint32_t slot;  // of its messages
         Channel channel;
+        // What the senders had done, by the times of the messages on their way.
+        std::map<uint32_t, SharedClock> sent;
     };
     Phases& phases(const uint64_t* barrier);
 
