@@ -19,7 +19,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v11
-//           (kgen 0.1.0, templates efbd29b3)
+//           (kgen 0.1.0, templates 931cc71d)
 
 #include <cfloat>
 #include <cmath>
@@ -98,8 +98,9 @@ __device__ __forceinline__ void store_vec(float* row, int v, Vec vec) {
     reinterpret_cast<Vec*>(row)[v] = vec;
 }
 
-// This thread's part of the row, in vectors from the boundary at or below its start. What is not the
-// row's reads as -inf, and exp(-inf - m) adds nothing. Only first vectors begin before the row.
+// This thread's part of the row, in vectors from the boundary at or below its start, of which the
+// first alone can begin before it. Columns of other rows read as -inf, and exp(-inf - m) adds
+// nothing.
 __device__ __forceinline__ void load_row(float (&values)[SLOTS], const float* __restrict__ x,
     int cols, int shift) {
     const float* boundary = x - shift;

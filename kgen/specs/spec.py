@@ -288,7 +288,9 @@ class Spec:
         """Columns that a register cache holds beside its vectors; negative if it may waste some."""
         if self.unaligned.is_shifted:
             return 1 - self.vec_size
-        return 0 if self.static_cols and self.static_cols % self.vec_size == 0 else self.vec_size - 1
+        return (
+            0 if self.static_cols and self.static_cols % self.vec_size == 0 else self.vec_size - 1
+        )
 
     @property
     def tile_slots(self) -> int:
