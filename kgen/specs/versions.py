@@ -105,7 +105,7 @@ V13 = _derive(
     unaligned="scalar_row",
     threads_per_block=128,
 )
-V14 = _derive("v14", V13, row_split="co_resident", blocks_per_row=64, threads_per_block=256)
+V14 = _derive("v14", V13, row_split="co_resident", blocks_per_row=32)
 
 # The C and T series.
 C1 = _derive("c1", V2, cache="exps_output")

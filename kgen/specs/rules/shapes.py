@@ -151,12 +151,13 @@ def waiting_blocks_run_together(spec: Spec, rows: int, cols: int) -> Iterator[Pr
     """Blocks that wait for each other all have to be on the GPU."""
     if rows <= most_rows(spec):
         return
-    most = resident_blocks(spec) // rows
+    blocks, resident = spec.grid_for(rows, cols), resident_blocks(spec)
+    most = resident // rows
     way = f"blocks_per_row={1 << (most.bit_length() - 1)}" if most > 1 else "row_split=cluster"
     yield Problem(
         ("blocks_per_row", "row_split"),
-        f"{rows} rows of blocks_per_row={spec.blocks_per_row} are {spec.grid_for(rows, cols)} blocks, "
-        f"and at most {resident_blocks(spec)} are sure to run at the same time; use {way}",
+        f"{rows} rows of blocks_per_row={spec.blocks_per_row} are {blocks} blocks, and at most "
+        f"{resident} are sure to run at the same time; use {way}",
     )
 
 
