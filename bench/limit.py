@@ -3,9 +3,10 @@
 usage: python bench/limit.py FOLDER [--shapes ROWSxCOLS,...] [--drawn N] [--seed N] [--seconds S]
 
 Needs a GPU. For each shape a sweep of what a default sweep tries beside the named versions finds
-the winner, and one run of the default protocol times the winner beside the copies and all peers. FOLDER gets sweep-ROWSxCOLS.json and
-bench-ROWSxCOLS.json; a shape that has both is left alone. Drawn shapes have 2^a rows and 2^b
-columns, a and b uniform over the whole range, as far as the matrix has 2^14 to 2^27 elements.
+the winner, and one run of the default protocol times the winner beside the copies and all peers.
+FOLDER gets sweep-ROWSxCOLS.json and bench-ROWSxCOLS.json; a shape that has both is left alone.
+Drawn shapes have 2^a rows and 2^b columns, a and b uniform over the whole range, as far as the
+matrix has 2^14 to 2^27 elements.
 """
 
 from __future__ import annotations

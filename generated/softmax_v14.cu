@@ -18,7 +18,7 @@
 // launch    grid = rows * 32, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates 931cc71d)
+//           (kgen 0.1.0, templates 8e8711c2)
 
 #include <cfloat>
 #include <cmath>

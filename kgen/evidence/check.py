@@ -95,9 +95,9 @@ def check(
     spec = target.spec if isinstance(target, Source) else target
     orders = schedules if on == "cpu" and not spec.is_host else schedules[:1]
     kinds = (MEMORY,) * memory + (RACE,) * races
-    for rows, cols in boundary_shapes(spec) if shapes is None else shapes:
+    for number, (rows, cols) in enumerate(boundary_shapes(spec) if shapes is None else shapes):
         source = source_for(target, rows, cols)
-        used = _in_turn(inputs, rows, cols)
+        used = _in_turn(inputs, rows, number)
         x = mixed_rows(used, rows, cols)
         row = CheckRow(name_of(target), rows, cols, used)
         walked = replace(source, spec=walking(source.spec))
@@ -120,9 +120,9 @@ def check(
         yield from check_far_rows(target, inputs, timeout_s)
 
 
-def _in_turn(inputs: tuple[str, ...], rows: int, cols: int) -> tuple[str, ...]:
-    """Return the inputs of a shape: where there is no row for each, other ones at each length."""
-    first = cols % len(inputs) if rows < len(inputs) else 0
+def _in_turn(inputs: tuple[str, ...], rows: int, number: int) -> tuple[str, ...]:
+    """Return the inputs of a shape: where there is no row for each, other ones for each shape."""
+    first = rows * number % len(inputs) if rows < len(inputs) else 0
     return inputs[first:] + inputs[:first]
 
 

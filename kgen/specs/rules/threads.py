@@ -162,7 +162,8 @@ def warps_bring_pairs(spec: Spec) -> Iterator[Problem]:
         yield Problem(
             ("topology", "merge"),
             f"topology={spec.topology} with merge={spec.merge}: one is for results of whole "
-            "warps, the other for those of threads; use topology=all_warps,merge=by_warp or neither of them",
+            "warps, the other for those of threads; use topology=all_warps,merge=by_warp or "
+            "neither of them",
         )
     elif spec.merge.by_warp and spec.row_split.kernel_per_phase:
         yield Problem(
