@@ -19,13 +19,14 @@
 // launch    grid = rows * 8, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates 8e8711c2)
+//           (kgen 0.1.0, templates 1e0b6ed3)
+
+#include <cooperative_groups.h>
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cooperative_groups.h>
 #include <cuda/ptx>
 
 constexpr int THREADS_PER_BLOCK = 128;

@@ -18,7 +18,7 @@
 // launch    grid = rows * 32, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates 8e8711c2)
+//           (kgen 0.1.0, templates 1e0b6ed3)
 
 #include <cfloat>
 #include <cmath>
@@ -64,8 +64,8 @@ struct Sum {
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
-// Two words of global memory, each with half a state and the number of the launch: whoever finds the
-// number has what was written with it, so there is nothing to count, to fence or to clear before.
+// Two words of global memory, each with half a state and the number of the launch: whoever finds
+// the number has what was written with it, so there is nothing to count or to fence.
 struct Message {
     unsigned long long m;
     unsigned long long d;

@@ -126,7 +126,17 @@ def test_a_dry_run_leaves_out_what_is_stored(
     assert len(rows_in(db)) == 1
 
 
-@pytest.mark.parametrize("options", ["--rows 3 --cols 5", "--axis threads=64", "--cols 9"])
+@pytest.mark.parametrize("rows, cols", [(3, 5), (256, 65536), (65536, 127), (1, 2**20)])
+def test_a_sweep_of_a_shape_tries_what_is_fast_there(
+    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch, rows: int, cols: int
+) -> None:
+    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
+    ended = call("sweep", "--dry-run", "--json", "--rows", str(rows), "--cols", str(cols))
+    assert ended.code == 0 and "what is fast beside them" in ended.err
+    assert len(VERSIONS) < ended.json["combinations"] < 100
+
+
+@pytest.mark.parametrize("options", ["--axis threads=64"])
 def test_without_variants_all_versions_are_meant(
     call: Call, db: Path, monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:
