@@ -11,7 +11,7 @@ from kgen.specs.versions import VERSIONS
 def title(spec: Spec) -> str:
     """Return one line that says what the kernel is."""
     reduction = " ".join(filter(None, (spec.topology.phrase, spec.merge.phrase)))
-    parts = [_row(spec), spec.row_loop.phrase, spec.op.phrase, spec.update.phrase]
+    parts = [_row(spec), spec.row_loop.phrase, spec.row_io.phrase, spec.op.phrase, spec.update.phrase]
     parts += [spec.cache.phrase, reduction]
     if spec.vectorises:
         bytes_each = spec.vec_size * spec.element_bytes

@@ -95,6 +95,20 @@ V11 = _derive(
     unaligned="shift",
     exp="exp2",
 )
+V12 = _derive(
+    "v12",
+    V10,
+    row_io="chunk",
+    merge="separate",
+    update="three_pass",
+    cache="exps_registers",
+    vec_size=1,
+    vec_scans="none",
+    unaligned="scalar_row",
+    items_per_thread=8,
+    threads_per_block=128,
+    exp="exp2",
+)
 V13 = _derive(
     "v13",
     V11,
