@@ -66,15 +66,17 @@ class ThreadNames:
     @property
     def lanes(self) -> str:
         """The lanes of the warp that share a row."""
-        return "WHOLE_WARP" if self.spec.row_threads >= WARP_SIZE else "row_lanes()"
+        spec = self.spec
+        none_leaves = self.has_idle_groups and spec.threads_per_block % WARP_SIZE == 0
+        all_lanes = spec.row_threads >= WARP_SIZE or (none_leaves and not spec.is_tiled)
+        return "WHOLE_WARP" if all_lanes else "row_lanes()"
 
     @property
     def barrier(self) -> str:
         """The barrier of the threads that share a row."""
         if self.spec.row_threads > WARP_SIZE:
             return "__syncthreads();"
-        whole = self.spec.row_threads == WARP_SIZE
-        return "__syncwarp();" if whole else "__syncwarp(row_lanes());"
+        return "__syncwarp();" if self.lanes == "WHOLE_WARP" else "__syncwarp(row_lanes());"
 
     @property
     def warp(self) -> str:

@@ -263,6 +263,11 @@ class Spec:
         return self.vec_size > 1
 
     @property
+    def asks_alignment(self) -> bool:
+        """Whether it matters how far behind a vector's boundary x and y are."""
+        return self.vectorises or self.in_chunks
+
+    @property
     def scans(self) -> int:
         """How many times the program reads the input from global memory."""
         if self.in_registers or self.takes_shared:
@@ -304,7 +309,9 @@ class Spec:
         """Columns that a register cache holds beside its vectors; negative if it may waste some."""
         if self.unaligned.is_shifted:
             return 1 - self.vec_size
-        return 0 if self.static_cols and self.static_cols % self.vec_size == 0 else self.vec_size - 1
+        return (
+            0 if self.static_cols and self.static_cols % self.vec_size == 0 else self.vec_size - 1
+        )
 
     @property
     def tile_slots(self) -> int:

@@ -37,6 +37,8 @@ MARKS = {
     ("row_map", "block"): ("v1", r"const int row = blockIdx.x;"),
     ("row_map", "grid_stride"): ("v9", r"row = blockIdx.x; row < rows; row \+= gridDim.x"),
     ("row_map", "grid"): ("t1", r"row = blockIdx.x / tiles_per_row;"),
+    ("row_io", "direct"): ("v12:row_io=direct", r"y_row = y \+ row_start;"),
+    ("row_io", "chunk"): ("v12", r"if \(v < vecs\) to_vecs\[v\] = batch\[k\];"),
     ("topology", "none"): ("k1", r"row_max = thread_max;"),
     ("topology", "tree"): ("v1", r"half = THREADS_PER_BLOCK / 2"),
     ("topology", "warp"): ("k3", r"return warp_reduce<Op, THREADS_PER_BLOCK>"),
