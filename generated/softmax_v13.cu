@@ -19,7 +19,7 @@
 // launch    grid = rows * 8, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates b955af85)
+//           (kgen 0.1.0, templates a8ac76e2)
 
 #include <cfloat>
 #include <cmath>
@@ -86,8 +86,8 @@ __shared__ State row_states[WARPS_PER_ROW];
 __shared__ uint64_t states_came;
 
 __device__ __forceinline__ void expect_states(uint64_t* barrier) {
-    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cluster, ptx::space_shared,
-        barrier, sizeof(row_states));
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
+        sizeof(row_states));
 }
 
 // All warps of the row get all these states, and each merges them. `own` is this warp's.
@@ -100,7 +100,7 @@ __device__ __forceinline__ State row_reduce(State own) {
         ptx::st_async(cluster.map_shared_rank(slot, lane), own,
             cluster.map_shared_rank(&states_came, lane));
     }
-    while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &states_came, 0)) {
+    while (!ptx::mbarrier_try_wait_parity(&states_came, 0)) {
     }
     const int other = threadIdx.x % WARPS_PER_ROW;
     const State state = row_states[other];

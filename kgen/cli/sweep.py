@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -132,6 +133,7 @@ def _spaces(
 ) -> tuple[Space, ...]:
     from kgen.cli.targets import overlay
     from kgen.specs.versions import VERSIONS
+    from kgen.sweep.default import default_variants
     from kgen.sweep.space import Space, everything
     from kgen.sweep.study import read_study
 
@@ -149,6 +151,13 @@ def _spaces(
         return (space.changed(names, lists["rows"], lists["cols"], axes, where or ""),)
     if not (names or axes or where or rows or cols):
         raise UsageError("name what to sweep: --variants v5,v7, a study file, or --all")
+    shapes = itertools.product(lists["rows"] or (1024,), lists["cols"] or (4096,))
+    if not (names or axes or where):
+        print("kgen: no --variants, so the versions and what is fast beside them", file=sys.stderr)
+        return tuple(
+            Space.make(default_variants(shape), shape[:1], shape[1:], overlay=overlay())
+            for shape in shapes
+        )
     if not names:
         print(f"kgen: no --variants, so all {len(VERSIONS)} versions", file=sys.stderr)
     return (

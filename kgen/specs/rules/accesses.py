@@ -64,8 +64,8 @@ def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
     if spec.in_registers or spec.takes_shared:
         yield Problem(
             ("prefetch", "cache", "row_io"),
-            f"prefetch with cache={spec.cache} and row_io={spec.row_io}: the writing scan reads nothing from global memory; "
-            "use prefetch=false",
+            f"prefetch with cache={spec.cache} and row_io={spec.row_io}: the writing scan "
+            "reads nothing from global memory; use prefetch=false",
         )
     elif not spec.vec_second:
         yield Problem(
@@ -107,8 +107,8 @@ def chunks_have_one_copy(spec: Spec) -> Iterator[Problem]:
     if spec.in_chunks and spec.unaligned.is_shifted:
         yield Problem(
             ("unaligned", "row_io"),
-            f"unaligned={spec.unaligned} with row_io={spec.row_io}: vectors from the boundary below "
-            "a row would read elements that its neighbours' threads write; "
+            f"unaligned={spec.unaligned} with row_io={spec.row_io}: vectors from the boundary "
+            "below a row would read elements that its neighbours' threads write; "
             "use unaligned=scalar_row or row_io=direct",
         )
 
