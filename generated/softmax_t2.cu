@@ -15,7 +15,7 @@
 // launch    grid = rows, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant t2
-//           (kgen 0.1.0, templates a8ac76e2)
+//           (kgen 0.1.0, templates 9083960c)
 
 #include <cfloat>
 #include <cmath>

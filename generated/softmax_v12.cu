@@ -20,7 +20,7 @@
 // launch    grid = ceil(rows / 8), block = 128
 //           dynamic shared memory = 4 * (8 * cols + 3) bytes
 // rebuild   kgen build --variant v12
-//           (kgen 0.1.0, templates a8ac76e2)
+//           (kgen 0.1.0, templates 9083960c)
 
 #include <cfloat>
 #include <cmath>
@@ -59,12 +59,31 @@ __device__ __forceinline__ int past_boundary(const float* place) {
     return reinterpret_cast<uintptr_t>(place) % sizeof(float4) / sizeof(float);
 }
 
-// The block copies `size` elements, by 16 bytes from the first boundary on, and one by one what is
-// before it, what is left at the end, or all of them where the two sides have other boundaries.
+// The elements of a chunk before its first 16-byte boundary.
+__device__ __forceinline__ int head_of(const float* chunk) {
+    return (WIDE - past_boundary(chunk)) % WIDE;
+}
+
+// How many 16-byte accesses copy what is behind the head: none where the other side has its
+// boundaries at other elements.
+__device__ __forceinline__ int wide_accesses(const float* to, const float* from, int size) {
+    return past_boundary(to) == past_boundary(from) ? (size - head_of(from)) / WIDE : 0;
+}
+
+// The block copies what no such access does: the head, and what is left at the end.
+__device__ __forceinline__ void copy_edges(float* to, const float* from, int size, int head,
+    int vecs) {
+    for (int e = threadIdx.x; e < size - vecs * WIDE; e += THREADS_PER_BLOCK) {
+        const int c = e < head ? e : e + vecs * WIDE;
+        to[c] = from[c];
+    }
+}
+
+// The block copies `size` elements, by 16 bytes where it can.
 __device__ __forceinline__ void copy_chunk(float* __restrict__ to, const float* __restrict__ from,
     int size) {
-    const int head = (WIDE - past_boundary(from)) % WIDE;
-    const int vecs = past_boundary(to) == past_boundary(from) ? (size - head) / WIDE : 0;
+    const int head = head_of(from);
+    const int vecs = wide_accesses(to, from, size);
     const float4* from_vecs = reinterpret_cast<const float4*>(from + head);
     float4* to_vecs = reinterpret_cast<float4*>(to + head);
     for (int first = threadIdx.x; first < vecs; first += BATCH * THREADS_PER_BLOCK) {
@@ -80,10 +99,7 @@ __device__ __forceinline__ void copy_chunk(float* __restrict__ to, const float* 
             if (v < vecs) to_vecs[v] = batch[k];
         }
     }
-    for (int e = threadIdx.x; e < size - vecs * WIDE; e += THREADS_PER_BLOCK) {
-        const int c = e < head ? e : e + vecs * WIDE;
-        to[c] = from[c];
-    }
+    copy_edges(to, from, size, head, vecs);
 }
 
 // Every lane gets the value of its group of WIDTH neighbours; `lanes` are those that take part.

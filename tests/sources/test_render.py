@@ -44,6 +44,8 @@ MARKS = {
     ("row_map", "cluster"): ("v7:row_map=cluster", r"cluster\(\).sync\(\);"),
     ("row_io", "direct"): ("v12:row_io=direct", r"y_row = y \+ row_start;"),
     ("row_io", "chunk"): ("v12", r"if \(v < vecs\) to_vecs\[v\] = batch\[k\];"),
+    ("row_io", "chunk_async"): ("v12:row_io=chunk_async", r"__pipeline_wait_prior\(0\);"),
+    ("row_io", "chunk_bulk"): ("v12:row_io=chunk_bulk", r"ptx::cp_async_bulk\(ptx::space_global, "),
     ("topology", "none"): ("k1", r"row_max = thread_max;"),
     ("topology", "tree"): ("v1", r"half = THREADS_PER_BLOCK / 2"),
     ("topology", "warp"): ("k3", r"return warp_reduce<Op, THREADS_PER_BLOCK>"),

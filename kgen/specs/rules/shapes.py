@@ -172,6 +172,7 @@ def most_rows(spec: Spec) -> int:
 
 
 def static_shared_bytes(spec: Spec) -> int:
-    """Return the bytes of static shared memory that a block's reductions take."""
+    """Return the bytes of static shared memory that a block's reductions and copies take."""
     values = int(spec.topology.shared_values.of(spec))
-    return STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values
+    own = int(spec.row_io.static_bytes.of(spec))
+    return STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values + own
