@@ -20,7 +20,7 @@
 // launch    grid = ceil(rows / 8), block = 128
 //           dynamic shared memory = 4 * (8 * cols + 3) bytes
 // rebuild   kgen build --variant v12
-//           (kgen 0.1.0, templates 9083960c)
+//           (kgen 0.1.0, templates 8b5c1561)
 
 #include <cfloat>
 #include <cmath>
@@ -86,6 +86,7 @@ __device__ __forceinline__ void copy_chunk(float* __restrict__ to, const float* 
     const int vecs = wide_accesses(to, from, size);
     const float4* from_vecs = reinterpret_cast<const float4*>(from + head);
     float4* to_vecs = reinterpret_cast<float4*>(to + head);
+#pragma unroll 1
     for (int first = threadIdx.x; first < vecs; first += BATCH * THREADS_PER_BLOCK) {
         float4 batch[BATCH];
 #pragma unroll

@@ -19,7 +19,7 @@
 // launch    grid = rows * 8, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates 9083960c)
+//           (kgen 0.1.0, templates 8b5c1561)
 
 #include <cfloat>
 #include <cmath>
