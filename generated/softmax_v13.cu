@@ -8,9 +8,9 @@
 //
 // variant   v13
 // spec      op=softmax target=device threads_per_row=auto row_split=cluster_async blocks_per_row=8
-//           row_loop=once topology=all_warps merge=by_warp update=three_pass cache=exps_registers
-//           vec_size=4 vec_scans=both unaligned=scalar_row prefetch=false items_per_thread=1
-//           trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
+//           row_loop=once row_io=direct topology=all_warps merge=by_warp update=three_pass
+//           cache=exps_registers vec_size=4 vec_scans=both unaligned=scalar_row prefetch=false
+//           items_per_thread=1 trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
 // parent    v11: row_split none -> cluster_async, blocks_per_row 1 -> 8, unaligned shift ->
 //           scalar_row, threads_per_block 256 -> 128
@@ -19,7 +19,7 @@
 // launch    grid = rows * 8, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates 1e0b6ed3)
+//           (kgen 0.1.0, templates 74eb2058)
 
 #include <cooperative_groups.h>
 

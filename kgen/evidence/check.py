@@ -155,7 +155,7 @@ def _outputs(
 ) -> Iterator[Matrix]:
     for order in orders:
         yield run(source, x, on, schedule=order, timeout_s=timeout_s)
-    if on == "cpu" and source.spec.vec_size > 1:
+    if on == "cpu" and source.spec.asks_alignment:
         yield run(source, x, schedule=orders[0], timeout_s=timeout_s, offsets=OFFSETS)
     walked = replace(source, spec=walking(source.spec))
     if walked != source:

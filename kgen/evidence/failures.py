@@ -121,7 +121,7 @@ def causes(
     kinds: tuple[str, ...] = (MEMORY, RACE),
 ) -> list[Failure]:
     """Return what observed runs show of a kernel that is wrong, if it can be observed."""
-    places = ((0, 0), OFFSETS) if source.spec.vec_size > 1 else ((0, 0),)
+    places = ((0, 0), OFFSETS) if source.spec.asks_alignment else ((0, 0),)
     for offsets in places:
         # What is known already has to do where nothing can be observed.
         with suppress(CheckFailed, MissingTool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from pathlib import Path
 
 from kgen.errors import UsageError
@@ -66,8 +67,8 @@ def _longest_row(spec: Spec) -> tuple[int, str]:
         return spec.static_cols, "The row length that the kernel was compiled for"
     if spec.in_registers:
         return int(spec.capacity), "The longest row that the register cache holds"
-    if spec.in_shared:
+    if spec.takes_shared:
         free = MAX_SHARED_BYTES - static_shared_bytes(spec)
-        vectors = free // spec.shared_bytes(spec.vec_size)
-        return vectors * spec.vec_size, "The longest row that any GPU's shared memory holds"
+        longest = bisect_right(range(free), free, key=spec.shared_bytes) - 1
+        return longest, "The longest row that any GPU's shared memory holds"
     return MAX_DIMENSION, "The longest row that the kernel can count"

@@ -56,6 +56,17 @@ class Dataflow(ThreadNames):
             return "tile_cols"
         return "row_cols" if self.has_idle_groups else self.length
 
+    # --- Chunks ---
+
+    @property
+    def chunk_batch(self) -> int:
+        """The vectors of a chunk that a thread has on their way at once: if few, all of its own."""
+        spec = self.spec
+        if not spec.static_cols:
+            return 4
+        vecs = -(-spec.rows_per_block * spec.static_cols // 4)
+        return min(-(-vecs // spec.threads_per_block), 8)
+
     # --- Elements ---
 
     def input(self, element: str) -> str:
@@ -156,7 +167,7 @@ class Dataflow(ThreadNames):
         """What the output is made of, where that is not the input in global memory."""
         what = "exponentials" if self.spec.keeps_exps else "inputs"
         where = {
-            "output": " parked in y",
+            "output": " parked in the chunk" if self.spec.in_chunks else " parked in y",
             "registers": " in registers",
             "shared": " in shared memory",
         }
@@ -219,7 +230,7 @@ class Dataflow(ThreadNames):
             rows.append("x_row")
         if second or (first and spec.parks and kernel.phases != ("max",)):
             rows.append("y_row")
-        return rows
+        return rows[:1] if spec.in_chunks else rows  # where the output takes the input's place
 
     # --- Order of memory ---
 
@@ -229,7 +240,7 @@ class Dataflow(ThreadNames):
         spec = self.spec
         per_step = spec.row_threads * spec.vec_size
         ragged = spec.is_tiled and spec.tile_cols % per_step != 0
-        kept_elsewhere = spec.in_shared or spec.parks
+        kept_elsewhere = spec.takes_shared or spec.parks
         return kept_elsewhere and self.reduces and (ragged or spec.vec_first != spec.vec_second)
 
     @property
@@ -247,4 +258,5 @@ class Dataflow(ThreadNames):
         changes = self.mapping_changes or (by_row and self.reduces)
         cache = spec.in_shared and changes
         reused = not spec.topology.reusable and not spec.row_split.in_one_launch  # which alternates
-        return spec.row_loop.repeats and (cache or reused)
+        # Chunks have barriers of the block before and after they are copied.
+        return spec.row_loop.repeats and (cache or reused) and not spec.in_chunks

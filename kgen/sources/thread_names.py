@@ -11,10 +11,10 @@ class ThreadNames:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        # A block of several rows, each of several warps: who has no row goes along to the barriers.
-        partial = WARP_SIZE < spec.row_threads < spec.threads_per_block
-        self.has_idle_groups = partial and not spec.is_host
-        self.may_leave = spec.rows_per_block > 1 and not partial
+        # A block of several rows that has barriers: who has no row goes along to them.
+        meets = spec.row_threads > WARP_SIZE or spec.in_chunks
+        self.has_idle_groups = spec.rows_per_block > 1 and meets and not spec.is_host
+        self.may_leave = spec.rows_per_block > 1 and not self.has_idle_groups
 
     @property
     def function(self) -> str:
@@ -56,21 +56,27 @@ class ThreadNames:
             return "blockIdx.x / BLOCKS_PER_ROW"
         if self.spec.rows_per_block == 1:
             return "blockIdx.x"
-        rows = "THREADS_PER_BLOCK" if self.stride == "1" else "ROWS_PER_BLOCK"
-        return f"blockIdx.x * {rows} + {self.group}"
+        return f"blockIdx.x * {self.block_rows} + {self.group}"
+
+    @property
+    def block_rows(self) -> str:
+        """The rows that a block has at a time."""
+        return "THREADS_PER_BLOCK" if self.stride == "1" else "ROWS_PER_BLOCK"
 
     @property
     def lanes(self) -> str:
         """The lanes of the warp that share a row."""
-        return "WHOLE_WARP" if self.spec.row_threads >= WARP_SIZE else "row_lanes()"
+        spec = self.spec
+        none_leaves = self.has_idle_groups and spec.threads_per_block % WARP_SIZE == 0
+        all_lanes = spec.row_threads >= WARP_SIZE or (none_leaves and not spec.is_tiled)
+        return "WHOLE_WARP" if all_lanes else "row_lanes()"
 
     @property
     def barrier(self) -> str:
         """The barrier of the threads that share a row."""
         if self.spec.row_threads > WARP_SIZE:
             return "__syncthreads();"
-        whole = self.spec.row_threads == WARP_SIZE
-        return "__syncwarp();" if whole else "__syncwarp(row_lanes());"
+        return "__syncwarp();" if self.lanes == "WHOLE_WARP" else "__syncwarp(row_lanes());"
 
     @property
     def warp(self) -> str:

@@ -100,6 +100,21 @@ class RowLoop(Choice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RowIo(Choice):
+    """Where the scans of a row find it, and leave the output.
+
+    `in_chunks`: the rows that a block has at a time, which are one piece of memory, are copied to
+    `shared_bytes` of dynamic shared memory, worked on there and copied back, with the help of
+    `static_bytes` of static shared memory. `includes` are the headers that its code needs.
+    """
+
+    in_chunks: bool = False
+    shared_bytes: Formula = formula("0")
+    static_bytes: Formula = formula("0")
+    includes: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RowMap(Choice):
     """A short word that sets several axes."""
 

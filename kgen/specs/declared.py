@@ -32,6 +32,7 @@ RECORDS: dict[str, type[Choice]] = {
     "target": choice.Side,
     "row_split": choice.RowSplit,
     "row_loop": choice.RowLoop,
+    "row_io": choice.RowIo,
     "row_map": choice.RowMap,
     "topology": choice.Topology,
     "merge": choice.Merge,

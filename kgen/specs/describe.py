@@ -11,7 +11,13 @@ from kgen.specs.versions import VERSIONS
 def title(spec: Spec) -> str:
     """Return one line that says what the kernel is."""
     reduction = " ".join(filter(None, (spec.topology.phrase, spec.merge.phrase)))
-    parts = [_row(spec), spec.row_loop.phrase, spec.op.phrase, spec.update.phrase]
+    parts = [
+        _row(spec),
+        spec.row_loop.phrase,
+        spec.row_io.phrase,
+        spec.op.phrase,
+        spec.update.phrase,
+    ]
     parts += [spec.cache.phrase, reduction]
     if spec.vectorises:
         bytes_each = spec.vec_size * spec.element_bytes
@@ -86,6 +92,8 @@ def requires(spec: Spec) -> str:
     alignment = f"x and y aligned to {spec.element_bytes} bytes"
     if spec.vectorises:
         alignment += f" (rows aligned to {spec.vec_size * spec.element_bytes} use vectors)"
+    if spec.in_chunks:
+        alignment += " (equally far from 16: chunks are written by 16 bytes)"
     arch = f", {spec.requires} or newer" if spec.requires else ""
     return f"rows >= 1, {length}, {alignment}{arch}"
 

@@ -83,6 +83,11 @@ def _row_loop(spec: Spec, base: Spec) -> str:
     return "once" if spec.is_host or spec.row_split.one_row else spec.row_loop
 
 
+@follower("row_io", "target", "row_split")
+def _row_io(spec: Spec, base: Spec) -> str:
+    return "direct" if spec.is_host or spec.row_split.whole_blocks else spec.row_io
+
+
 @follower("threads_per_block", "target")
 def _threads_per_block(spec: Spec, base: Spec) -> int:
     if spec.is_host:
@@ -119,14 +124,14 @@ def _update(spec: Spec, base: Spec) -> str:
     return "three_pass" if spec.merge.by_warp else spec.update
 
 
-@follower("cache", "op", "target", "row_split", "update")
+@follower("cache", "op", "target", "row_split", "update", "row_io")
 def _cache(spec: Spec, base: Spec) -> str:
     cache: str = spec.cache
     if spec.cache.keeps_exps and (spec.is_online or not spec.op.keeps_exps):
         cache = "inputs_registers" if spec.in_registers else "none"
     if (spec.in_registers or spec.in_shared) and (spec.is_host or spec.row_split.kernel_per_phase):
         cache = "exps_output" if spec.cache.keeps_exps and spec.op.keeps_exps else "none"
-    return cache
+    return "none" if spec.in_chunks and spec.in_shared else cache
 
 
 @follower("vec_size", "target")
@@ -170,17 +175,17 @@ def _grid_blocks(spec: Spec, base: Spec) -> int | None:
     return spec.grid_blocks if spec.row_loop.repeats else None
 
 
-@follower("unaligned", "vec_size", "vec_scans", "cache")
+@follower("unaligned", "vec_size", "vec_scans", "cache", "row_io")
 def _unaligned(spec: Spec, base: Spec) -> str:
-    can_shift = spec.in_registers and spec.vec_first and spec.vec_second
+    can_shift = spec.in_registers and spec.vec_first and spec.vec_second and not spec.in_chunks
     if not spec.vectorises or (spec.unaligned.is_shifted and not can_shift):
         return "scalar_row"
     return spec.unaligned
 
 
-@follower("prefetch", "vec_scans", "vec_size", "cache")
+@follower("prefetch", "vec_scans", "vec_size", "cache", "row_io")
 def _prefetch(spec: Spec, base: Spec) -> bool:
-    return spec.prefetch and spec.vec_second and not (spec.in_registers or spec.in_shared)
+    return spec.prefetch and spec.vec_second and not (spec.in_registers or spec.takes_shared)
 
 
 @follower("normalize", "op")

@@ -22,6 +22,7 @@ from kgen.specs.choice import (
     Merge,
     Normalize,
     Op,
+    RowIo,
     RowLoop,
     RowSplit,
     Side,
@@ -69,6 +70,7 @@ class Spec:
     row_split: RowSplit = choice_axis("row_split", "none", "the blocks that share a row")
     blocks_per_row: int = axis(1, "blocks that share a row in one launch (row_split=cluster)")
     row_loop: RowLoop = choice_axis("row_loop", "once", "whether blocks go on to further rows")
+    row_io: RowIo = choice_axis("row_io", "direct", "where the scans find the rows of a block")
     topology: Topology = choice_axis(
         "topology", "tree", "how the threads' partial results meet in a block"
     )
@@ -173,12 +175,16 @@ class Spec:
 
     def shared_bytes(self, cols: int) -> int:
         """Return the dynamic shared memory of a block for rows of `cols`."""
-        return int(self.cache.shared_bytes.of(self, cols=cols))
+        return int(self._dynamic_shared.of(self, cols=cols))
 
     @property
     def shared_formula(self) -> Formula:
         """The dynamic shared memory of a block in bytes, as a formula of cols."""
-        return self._known(self.cache.shared_bytes)
+        return self._known(self._dynamic_shared)
+
+    @property
+    def _dynamic_shared(self) -> Formula:
+        return self.row_io.shared_bytes if self.in_chunks else self.cache.shared_bytes
 
     @property
     def workspace_formula(self) -> Formula:
@@ -242,6 +248,16 @@ class Spec:
         return self.cache.place == "shared"
 
     @property
+    def in_chunks(self) -> bool:
+        """Whether the rows of a block are in dynamic shared memory while they are worked on."""
+        return self.row_io.in_chunks
+
+    @property
+    def takes_shared(self) -> bool:
+        """Whether a block takes dynamic shared memory."""
+        return self.in_shared or self.in_chunks
+
+    @property
     def parks(self) -> bool:
         """Whether exponentials wait in the output for the writing scan."""
         return self.cache.place == "output"
@@ -252,9 +268,14 @@ class Spec:
         return self.vec_size > 1
 
     @property
+    def asks_alignment(self) -> bool:
+        """Whether it matters how far behind a vector's boundary x and y are."""
+        return self.vectorises or self.in_chunks
+
+    @property
     def scans(self) -> int:
         """How many times the program reads the input from global memory."""
-        if self.in_registers or self.in_shared:
+        if self.in_registers or self.takes_shared:
             return 1
         return 2 if self.is_online or self.keeps_exps else 3
 

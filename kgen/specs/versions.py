@@ -97,6 +97,20 @@ V11 = _derive(
     unaligned="shift",
     exp="exp2",
 )
+V12 = _derive(
+    "v12",
+    V10,
+    row_io="chunk",
+    merge="separate",
+    update="three_pass",
+    cache="exps_output",
+    vec_size=1,
+    vec_scans="none",
+    unaligned="scalar_row",
+    items_per_thread=None,
+    threads_per_block=128,
+    exp="exp2",
+)
 V13 = _derive(
     "v13",
     V11,

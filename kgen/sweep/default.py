@@ -18,14 +18,16 @@ from kgen.specs.versions import VERSIONS
 VEC_SIZE = 4
 # Registers of an SM over those that a thread with a full register cache needs.
 THREADS_PER_SM = 512
+# The most elements of a chunk of which an SM holds a few.
+CHUNK_ELEMENTS = 12288
 # Rows of this length and more are shared by blocks.
 LONG_ROW = 4096
 
 
 def default_variants(shape: Shape) -> tuple[str, ...]:
     """Return the variants for a shape: every named version, then what is worth trying beside."""
-    found = (*VERSIONS, *_short_rows(shape), *_block_rows(shape), *_cluster_rows(shape))
-    found = (*found, *_grid_rows(shape))
+    found = (*VERSIONS, *_short_rows(shape), *_chunk_rows(shape), *_block_rows(shape))
+    found = (*found, *_cluster_rows(shape), *_grid_rows(shape))
     fitting = [one for one in found if one in VERSIONS or not problems_for(checked(one), *shape)]
     return tuple(dict.fromkeys(fitting))
 
@@ -51,6 +53,20 @@ def _short_rows(shape: Shape) -> Iterator[str]:
                     f"v10:threads_per_row={lanes},merge=separate,update=three_pass,"
                     f"cache=exps_registers,{_read_as(cols)},items=auto,threads={threads},exp=exp2"
                 )
+
+
+def _chunk_rows(shape: Shape) -> Iterator[str]:
+    """Yield kernels that copy the rows of a block as one chunk, where few start on a boundary."""
+    _, cols = shape
+    for lanes in (1, 4, 8, 16, 32) if cols % VEC_SIZE else ():
+        for threads in (128, 256):
+            chunk = threads // lanes * cols
+            if 2 * lanes <= cols <= 32 * lanes and chunk <= CHUNK_ELEMENTS:
+                for way in ("chunk", "chunk_bulk"):
+                    yield (
+                        f"v12:row_io={way},threads_per_row={lanes},threads={threads},"
+                        f"cache=exps_registers,static_cols={cols}"
+                    )
 
 
 def _block_rows(shape: Shape) -> Iterator[str]:

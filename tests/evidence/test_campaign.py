@@ -45,6 +45,9 @@ OTHERS = [
     "v5:row_map=thread",
     "v5:threads_per_row=64,row_loop=grid_stride,exp=exp2",
     "v8:threads_per_row=8,vec=4,cache=registers",
+    "v12:threads_per_row=1,cache=exps_registers,items=16,row_loop=grid_stride",
+    "v12:row_io=chunk_async",
+    "v12:row_io=chunk_bulk,row_loop=grid_stride",
     "t1:update=online",
 ]
 

@@ -46,6 +46,13 @@ MUTANTS = {
     "items one short": ("v7:items=1", "i < ITEMS_PER_THREAD", "i < ITEMS_PER_THREAD - 1"),
     "the warp past the end stays": ("v8", "if (row >= rows) return;", "if (row > rows) return;"),
     "threads without a row read one": ("v5:threads_per_row=64", "row < rows ? cols : 0;", "cols;"),
+    "a chunk read before it is there": ("v12", f"{SYNC}  // the chunk is complete", "; //"),
+    "a chunk copied back too early": ("v12", f"{SYNC}  // all of the output is there", "; //"),
+    "the next chunk copied too early": (
+        "v12:row_loop=grid_stride,grid=2,threads=32", f"{SYNC}  // the next chunk takes", "; //"
+    ),
+    "the last chunk has all rows": ("v12", "min(ROWS_PER_BLOCK, rows - first_row)", "ROWS_PER_BLOCK"),
+    "only the source's boundaries": ("v12", "past_boundary(to) == past_boundary(from) ?", "true ?"),
     "every other step of the walk": ("v8:row_loop=grid_stride", "+= gridDim.x", "+= 2 * gridDim.x"),
     "logarithm forgotten": ("v3:op=log_softmax", "logf(row_sum)", "row_sum"),
     "prefetch of the same vector": ("v6_fetch", "load_vec(x_row, v + THREADS_PER_BLOCK)", "load_vec(x_row, v)"),

@@ -118,7 +118,7 @@ def test_its_formulas_are_those_of_kgen(variant: str, make: Any) -> None:
         assert module.grid_blocks(rows, cols) == spec.grid_for(rows, cols)
         allowed = reference.tolerance(launch.serial_additions(spec, cols))
         assert module.tolerance(cols) == pytest.approx(allowed, rel=1e-12)
-        if spec.in_shared:
+        if spec.takes_shared:
             assert module.shared_bytes(cols) == spec.shared_bytes(cols)
 
 

@@ -31,6 +31,7 @@ def test_every_version_of_the_studies_is_there() -> None:
         "v1",
         "v10",
         "v11",
+        "v12",
         "v13",
         "v14",
         "v2",

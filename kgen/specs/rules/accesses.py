@@ -56,16 +56,16 @@ def unaligned_needs_vectors(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("prefetch", "cache", "vec_scans")
+@rule("prefetch", "cache", "vec_scans", "row_io")
 def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
     """Prefetching overlaps a global vector load of the writing scan with its arithmetic."""
     if not spec.prefetch:
         return
-    if spec.in_registers or spec.in_shared:
+    if spec.in_registers or spec.takes_shared:
         yield Problem(
-            ("prefetch", "cache"),
-            f"prefetch with cache={spec.cache}: the writing scan reads nothing from global memory; "
-            "use prefetch=false",
+            ("prefetch", "cache", "row_io"),
+            f"prefetch with cache={spec.cache} and row_io={spec.row_io}: the writing scan "
+            "reads nothing from global memory; use prefetch=false",
         )
     elif not spec.vec_second:
         yield Problem(
@@ -92,6 +92,43 @@ def tiles_have_a_use(spec: Spec) -> Iterator[Problem]:
             ("tile_size", "vec_size"),
             f"tile={tile} with vec={spec.vec_size}: a tile is a multiple of the vector; "
             f"use tile={-(-tile // spec.vec_size) * spec.vec_size}",
+        )
+
+
+@rule("row_io", "cache", "unaligned")
+def chunks_have_one_copy(spec: Spec) -> Iterator[Problem]:
+    """Rows of a chunk are in shared memory once, and change while their neighbours are read."""
+    if spec.in_chunks and spec.in_shared:
+        yield Problem(
+            ("cache", "row_io"),
+            f"cache={spec.cache} with row_io={spec.row_io}: the inputs are in shared memory "
+            "already; use cache=none or cache=inputs_registers",
+        )
+    if spec.in_chunks and spec.unaligned.is_shifted:
+        yield Problem(
+            ("unaligned", "row_io"),
+            f"unaligned={spec.unaligned} with row_io={spec.row_io}: vectors from the boundary "
+            "below a row would read elements that its neighbours' threads write; "
+            "use unaligned=scalar_row or row_io=direct",
+        )
+
+
+@rule("row_io", "target", "row_split")
+def chunks_have_whole_rows(spec: Spec) -> Iterator[Problem]:
+    """A chunk is the rows of one block, in memory that a host does not have."""
+    if not spec.in_chunks:
+        return
+    if spec.is_host:
+        yield Problem(
+            ("row_io", "target"),
+            f"row_io={spec.row_io} with target=host: the host has no shared memory to copy rows "
+            "to; use row_io=direct",
+        )
+    if spec.row_split.whole_blocks:
+        yield Problem(
+            ("row_io", "row_split"),
+            f"row_io={spec.row_io} with row_split={spec.row_split}: a chunk has whole rows, and a "
+            "block a part of one; use row_io=direct or row_split=none",
         )
 
 

@@ -17,7 +17,7 @@ RESIDENT_SMS = 132
 STATS_VALUE_BYTES = 4
 # The axes that decide on which shapes a spec can run.
 SHAPE_READS = frozenset(
-    (*REGISTER_USE, "row_split", "row_loop", "grid_blocks", "topology", "merge")
+    (*REGISTER_USE, "row_split", "row_loop", "grid_blocks", "topology", "merge", "row_io")
 )
 
 
@@ -122,16 +122,15 @@ def threads_that_hold(spec: Spec, cols: int) -> int | None:
 
 @shape_rule
 def row_fits_shared_memory(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
-    """A shared cache holds the rows of a block beside what the reductions take."""
-    if not spec.in_shared:
-        return
+    """Rows in shared memory are those of a block, beside what the reductions take."""
     needed = spec.shared_bytes(cols)
     if needed > MAX_SHARED_BYTES - static_shared_bytes(spec):
+        axis, way = ("row_io", "row_io=direct") if spec.in_chunks else ("cache", "cache=none")
         yield Problem(
-            ("cache",),
-            f"cache={spec.cache} keeps {spec.rows_per_block} x {cols} elements = {needed} bytes a "
-            f"block, more than the {MAX_SHARED_BYTES} bytes of shared memory that any GPU has; "
-            "use cache=none",
+            (axis,),
+            f"{axis}={getattr(spec, axis)} keeps {spec.rows_per_block} x {cols} elements = "
+            f"{needed} bytes a block, more than the {MAX_SHARED_BYTES} bytes of shared memory "
+            f"that any GPU has; use {way}",
         )
 
 
@@ -173,6 +172,7 @@ def most_rows(spec: Spec) -> int:
 
 
 def static_shared_bytes(spec: Spec) -> int:
-    """Return the bytes of static shared memory that a block's reductions take."""
+    """Return the bytes of static shared memory that a block's reductions and copies take."""
     values = int(spec.topology.shared_values.of(spec))
-    return STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values
+    own = int(spec.row_io.static_bytes.of(spec))
+    return STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values + own
