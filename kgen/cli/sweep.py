@@ -131,9 +131,10 @@ def _likeliest(planned: Plan, how: How) -> Plan:
 
     chosen = likeliest(planned, lambda point: run_s(point, how))
     takes_s = sum(run_s(point, how) for point in chosen.points)
+    told = f", about {duration(takes_s)} on the GPU" if how.on == "gpu" else ""
     print(
         f"kgen: no --variants, so the {len(chosen.points):,} likeliest of "
-        f"{len(planned.points):,} candidates, about {duration(takes_s)} beside compiling",
+        f"{len(planned.points):,} candidates{told}",
         file=sys.stderr,
     )
     return chosen

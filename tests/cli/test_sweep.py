@@ -146,7 +146,7 @@ def test_with_shapes_alone_what_is_likely_to_be_fast_is_meant(
     assert ended.code == 0 and 16 <= found["to_measure"] <= 80
     every = found["points"] + found["unlikely"]
     told = f"so the {found['points']} likeliest of {every:,} candidates"
-    assert told in ended.err and " s beside compiling" in ended.err
+    assert told in ended.err and " s on the GPU" in ended.err
 
 
 def test_the_examples_of_the_help_work(
