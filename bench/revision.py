@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kgen.errors import UsageError
 from kgen.files import write_atomically
 from kgen.sources.edited import read_source
 from kgen.sources.revisions import GENERATED, source_at
@@ -29,11 +30,15 @@ SHAPES = ((1024, 4096), (1025, 257), (1024, 256), (128, 16384))
 
 
 def pairs(revision: str) -> Iterator[tuple[str, Source, Source]]:
-    """Yield each version for the GPU with its file at the revision and today's."""
+    """Yield each version for the GPU that the revision has, with its file there and today's."""
     for name, version in VERSIONS.items():
-        if not version.spec.is_host:
+        if version.spec.is_host:
+            continue
+        try:
             before = source_at(revision, name)
-            yield name, before, read_source(Path(GENERATED, before.filename))
+        except UsageError:  # a version that the revision did not have
+            continue
+        yield name, before, read_source(Path(GENERATED, before.filename))
 
 
 def compared(

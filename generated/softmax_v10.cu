@@ -8,16 +8,16 @@
 // variant   v10
 // spec      op=softmax target=device threads_per_row=16 row_split=none blocks_per_row=1
 //           row_loop=once topology=warp merge=paired update=online_shared cache=inputs_registers
-//           vec_size=4 vec_scans=both unaligned=scalar_groups prefetch=false items_per_thread=2
+//           vec_size=4 vec_scans=both unaligned=scalar_groups prefetch=false items_per_thread=4
 //           trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
-// parent    v7: threads_per_row auto -> 16, topology two_level -> warp, items_per_thread auto -> 2
-// requires  rows >= 1, 1 <= cols <= 131, x and y aligned to 4 bytes (rows aligned to 16 use
+// parent    v7: threads_per_row auto -> 16, topology two_level -> warp, items_per_thread auto -> 4
+// requires  rows >= 1, 1 <= cols <= 259, x and y aligned to 4 bytes (rows aligned to 16 use
 //           vectors)
 // launch    grid = ceil(rows / 16), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v10
-//           (kgen 0.1.0, templates ed575bf3)
+//           (kgen 0.1.0, templates 1e0b6ed3)
 
 #include <cfloat>
 #include <cmath>
@@ -29,7 +29,7 @@ constexpr int WARP_SIZE = 32;
 constexpr int THREADS_PER_ROW = 16;
 constexpr int ROWS_PER_BLOCK = THREADS_PER_BLOCK / THREADS_PER_ROW;
 constexpr int VEC_SIZE = 4;
-constexpr int ITEMS_PER_THREAD = 2;
+constexpr int ITEMS_PER_THREAD = 4;
 constexpr int TAIL_SLOTS = 1;  // for the columns that no vector covers
 constexpr int SLOTS = TAIL_SLOTS + ITEMS_PER_THREAD * VEC_SIZE;
 

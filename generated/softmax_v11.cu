@@ -8,18 +8,18 @@
 // variant   v11
 // spec      op=softmax target=device threads_per_row=auto row_split=none blocks_per_row=1
 //           row_loop=once topology=all_warps merge=by_warp update=three_pass cache=exps_registers
-//           vec_size=4 vec_scans=both unaligned=shift prefetch=false items_per_thread=5 trip=static
+//           vec_size=4 vec_scans=both unaligned=shift prefetch=false items_per_thread=4 trip=static
 //           tile_size=auto threads_per_block=256 grid_blocks=auto min_blocks_per_sm=auto exp=exp2
 //           normalize=reciprocal static_cols=auto
 // parent    v7: topology two_level -> all_warps, merge paired -> by_warp, update online_shared ->
 //           three_pass, cache inputs_registers -> exps_registers, unaligned scalar_groups -> shift,
 //           exp expf -> exp2
-// requires  rows >= 1, 1 <= cols <= 5117, x and y aligned to 4 bytes (rows aligned to 16 use
+// requires  rows >= 1, 1 <= cols <= 4096, x and y aligned to 4 bytes (rows aligned to 16 use
 //           vectors)
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v11
-//           (kgen 0.1.0, templates ed575bf3)
+//           (kgen 0.1.0, templates 1e0b6ed3)
 
 #include <cfloat>
 #include <cmath>
@@ -30,8 +30,8 @@ constexpr int THREADS_PER_BLOCK = 256;
 constexpr int WARP_SIZE = 32;
 constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr int VEC_SIZE = 4;
-constexpr int ITEMS_PER_THREAD = 5;
-constexpr int TAIL_SLOTS = 0;  // for the columns that no vector covers
+constexpr int ITEMS_PER_THREAD = 4;
+constexpr int TAIL_SLOTS = 1;  // for the columns that no vector covers
 constexpr int SLOTS = TAIL_SLOTS + ITEMS_PER_THREAD * VEC_SIZE;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
@@ -98,26 +98,32 @@ __device__ __forceinline__ void store_vec(float* row, int v, Vec vec) {
     reinterpret_cast<Vec*>(row)[v] = vec;
 }
 
-// This thread's part of the row, in vectors from the boundary at or below its start. What is not the
-// row's reads as -inf, and exp(-inf - m) adds nothing. Only first vectors begin before the row.
+// This thread's part of the row, in vectors from the boundary at or below its start, of which the
+// first alone can begin before it. Columns of other rows read as -inf, and exp(-inf - m) adds
+// nothing.
 __device__ __forceinline__ void load_row(float (&values)[SLOTS], const float* __restrict__ x,
     int cols, int shift) {
     const float* boundary = x - shift;
     const int end = shift + cols;
+    const int vecs = end / VEC_SIZE;
+#pragma unroll
+    for (int k = 0; k < TAIL_SLOTS; ++k) {
+        const int c = vecs * VEC_SIZE + threadIdx.x + k * THREADS_PER_BLOCK;
+        values[k] = shift <= c && c < end ? boundary[c] : -INFINITY;
+    }
 #pragma unroll
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
         const int v = threadIdx.x + i * THREADS_PER_BLOCK;
-        float* slot = values + i * VEC_SIZE;
+        float* slot = values + TAIL_SLOTS + i * VEC_SIZE;
 #pragma unroll
         for (int k = 0; k < VEC_SIZE; ++k) {
             slot[k] = -INFINITY;
         }
-        if (v * VEC_SIZE < end) {
+        if (v < vecs) {
             const Vec vec = load_vec(boundary, v);
 #pragma unroll
             for (int k = 0; k < VEC_SIZE; ++k) {
-                const int c = v * VEC_SIZE + k;
-                if ((i > 0 || c >= shift) && c < end) slot[k] = vec.at[k];
+                if (i > 0 || v * VEC_SIZE + k >= shift) slot[k] = vec.at[k];
             }
         }
     }
@@ -129,22 +135,27 @@ __device__ __forceinline__ void store_row(const float (&values)[SLOTS], float* _
     const bool has_same_shift = vec_shift(y) == shift;
     float* boundary = y - shift;
     const int end = shift + cols;
+    const int vecs = end / VEC_SIZE;
+#pragma unroll
+    for (int k = 0; k < TAIL_SLOTS; ++k) {
+        const int c = vecs * VEC_SIZE + threadIdx.x + k * THREADS_PER_BLOCK;
+        if (shift <= c && c < end) boundary[c] = values[k];
+    }
 #pragma unroll
     for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
         const int v = threadIdx.x + i * THREADS_PER_BLOCK;
-        const float* slot = values + i * VEC_SIZE;
-        if (has_same_shift && (i > 0 || v * VEC_SIZE >= shift) && (v + 1) * VEC_SIZE <= end) {
+        const float* slot = values + TAIL_SLOTS + i * VEC_SIZE;
+        if (v < vecs && has_same_shift && (i > 0 || v * VEC_SIZE >= shift)) {
             Vec vec;
 #pragma unroll
             for (int k = 0; k < VEC_SIZE; ++k) {
                 vec.at[k] = slot[k];
             }
             store_vec(boundary, v, vec);
-        } else {  // an edge of the row, or another alignment than the input's
+        } else if (v < vecs) {  // the start of the row, or another alignment than the input's
 #pragma unroll
             for (int k = 0; k < VEC_SIZE; ++k) {
-                const int c = v * VEC_SIZE + k;
-                if ((i > 0 || c >= shift) && c < end) boundary[c] = slot[k];
+                if (i > 0 || v * VEC_SIZE + k >= shift) boundary[v * VEC_SIZE + k] = slot[k];
             }
         }
     }

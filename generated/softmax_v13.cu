@@ -19,13 +19,14 @@
 // launch    grid = rows * 8, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates ed575bf3)
+//           (kgen 0.1.0, templates 1e0b6ed3)
+
+#include <cooperative_groups.h>
 
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cooperative_groups.h>
 #include <cuda/ptx>
 
 constexpr int THREADS_PER_BLOCK = 128;
@@ -86,8 +87,8 @@ __shared__ State row_states[WARPS_PER_ROW];
 __shared__ uint64_t states_came;
 
 __device__ __forceinline__ void expect_states(uint64_t* barrier) {
-    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cluster, ptx::space_shared,
-        barrier, sizeof(row_states));
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
+        sizeof(row_states));
 }
 
 // All warps of the row get all these states, and each merges them. `own` is this warp's.
@@ -100,7 +101,7 @@ __device__ __forceinline__ State row_reduce(State own) {
         ptx::st_async(cluster.map_shared_rank(slot, lane), own,
             cluster.map_shared_rank(&states_came, lane));
     }
-    while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &states_came, 0)) {
+    while (!ptx::mbarrier_try_wait_parity(&states_came, 0)) {
     }
     const int other = threadIdx.x % WARPS_PER_ROW;
     const State state = row_states[other];

@@ -7,19 +7,18 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v14
-// spec      op=softmax target=device threads_per_row=auto row_split=co_resident blocks_per_row=64
+// spec      op=softmax target=device threads_per_row=auto row_split=co_resident blocks_per_row=32
 //           row_loop=once topology=all_warps merge=by_warp update=three_pass cache=exps_registers
 //           vec_size=4 vec_scans=both unaligned=scalar_row prefetch=false items_per_thread=1
-//           trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
+//           trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
-// parent    v13: row_split cluster_async -> co_resident, blocks_per_row 8 -> 64, threads_per_block
-//           128 -> 256
-// requires  rows >= 1, 1 <= cols <= 65539, x and y aligned to 4 bytes (rows aligned to 16 use
+// parent    v13: row_split cluster_async -> co_resident, blocks_per_row 8 -> 32
+// requires  rows >= 1, 1 <= cols <= 16387, x and y aligned to 4 bytes (rows aligned to 16 use
 //           vectors)
-// launch    grid = rows * 64, block = 256
+// launch    grid = rows * 32, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates ed575bf3)
+//           (kgen 0.1.0, templates 1e0b6ed3)
 
 #include <cfloat>
 #include <cmath>
@@ -27,9 +26,9 @@
 #include <cstdint>
 #include <cuda/atomic>
 
-constexpr int THREADS_PER_BLOCK = 256;
+constexpr int THREADS_PER_BLOCK = 128;
 constexpr int WARP_SIZE = 32;
-constexpr int BLOCKS_PER_ROW = 64;
+constexpr int BLOCKS_PER_ROW = 32;
 constexpr int THREADS_PER_ROW = BLOCKS_PER_ROW * THREADS_PER_BLOCK;
 constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr int VEC_SIZE = 4;
@@ -56,12 +55,6 @@ struct State {
     float d;
 };
 
-// Both sums are rescaled to the common maximum (Milakov and Gimelshein, arXiv 1805.02867, eq. 4).
-__device__ __forceinline__ State merge(State a, State b) {
-    const float m = fmaxf(a.m, b.m);
-    return {m, a.d * exp_as_exp2(a.m - m) + b.d * exp_as_exp2(b.m - m)};
-}
-
 // The reductions of a row: what they combine, and the value of no elements.
 struct Max {
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
@@ -71,8 +64,8 @@ struct Sum {
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
-// Two words of global memory, each with half a state and the number of the launch: whoever finds the
-// number has what was written with it, so there is nothing to count, to fence or to clear before.
+// Two words of global memory, each with half a state and the number of the launch: whoever finds
+// the number has what was written with it, so there is nothing to count or to fence.
 struct Message {
     unsigned long long m;
     unsigned long long d;
@@ -139,14 +132,10 @@ __device__ __forceinline__ State row_reduce(State own, Message* messages, unsign
         row_states[threadIdx.x] = {receive(message.m, launch), receive(message.d, launch)};
     }
     __syncthreads();  // the states of all blocks have come
-    State state = row_states[threadIdx.x % WARP_SIZE];
-#pragma unroll
-    for (int k = WARP_SIZE; k < BLOCKS_PER_ROW; k += WARP_SIZE) {
-        const int other = k + threadIdx.x % WARP_SIZE;
-        state = merge(state, row_states[other]);
-    }
-    const float m = warp_reduce<Max, WARP_SIZE>(state.m, WHOLE_WARP);
-    return {m, warp_reduce<Sum, WARP_SIZE>(state.d * exp_as_exp2(state.m - m), WHOLE_WARP)};
+    const int other = threadIdx.x % BLOCKS_PER_ROW;
+    const State state = row_states[other];
+    const float m = warp_reduce<Max, BLOCKS_PER_ROW>(state.m, WHOLE_WARP);
+    return {m, warp_reduce<Sum, BLOCKS_PER_ROW>(state.d * exp_as_exp2(state.m - m), WHOLE_WARP)};
 }
 
 // Neighbouring elements that are accessed at once.

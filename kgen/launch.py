@@ -16,10 +16,11 @@ class Launch:
     """One kernel launch: a one-dimensional grid of `grid` blocks of `block` threads.
 
     `shared_bytes` is the dynamic shared memory of a block, `cluster_size` how many blocks are
-    launched as a cluster (1: none). `args` names the kernel's arguments in
-    order, each one of `x` (const float*), `y` (float*), `workspace` (a device pointer), `launch`
-    (unsigned: `number`, not 0 and not that of the launch before), `rows` and `cols` (int). Of the blocks, `skipped_blocks` first ones are not run
-    (plan_last_rows). With `is_co_resident` they wait for each other, so all must run at once.
+    launched as a cluster (1: none). `args` names the kernel's arguments in order, each one of `x`
+    (const float*), `y` (float*), `workspace` (a device pointer), `launch` (unsigned: `number`, not
+    0 and not that of the launch before), `rows` and `cols` (int). Of the blocks, `skipped_blocks`
+    first ones are not run (plan_last_rows). With `is_co_resident` they wait for each other, so all
+    must run at once.
     """
 
     kernel: str
@@ -37,9 +38,10 @@ class Launch:
 class LaunchPlan:
     """The launches of one softmax call on a rows x cols matrix, in stream order.
 
-    `workspace_bytes` of device memory, set to zero before the first launch of every call, or of the
-    first one alone where `keeps_workspace`, are passed where a launch names `workspace`. An empty matrix has no launches. Of the rows,
-    `skipped_rows` first ones are left out (plan_last_rows).
+    `workspace_bytes` of device memory, set to zero before the first launch of every call, or of
+    the first one alone where `keeps_workspace`, are passed where a launch names `workspace`. An
+    empty matrix has no launches. Of the rows, `skipped_rows` first ones are left out
+    (plan_last_rows).
     """
 
     rows: int

@@ -13,6 +13,7 @@ from kgen.specs.versions import VERSIONS
 CHOICES = {
     **{axis: st.sampled_from(list(choices(axis).values())) for axis in CHOICE_AXES},
     "threads_per_row": st.sampled_from([None, 1, 2, 8, 16, 32, 64]),
+    "blocks_per_row": st.sampled_from([1, 2, 4]),
     "vec_size": st.sampled_from([1, 2, 4]),
     "prefetch": st.booleans(),
     "items_per_thread": st.sampled_from([None, 0, 1, 2, 3]),

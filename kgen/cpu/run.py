@@ -77,6 +77,7 @@ def run(
             raise fault_of(source, plan, executable, outcome, timeout_s)
         for name in ("y", "workspace"):
             _check_guards(source, plan, buffers, buffers.region(name))
+        _check_kept(source, plan, buffers)
         return result(buffers, x.shape)
 
 
@@ -96,7 +97,8 @@ def matrices(
     with buffers:
         buffers.data(x_region).view(np.float32)[:] = x.reshape(-1)
         buffers.data(y_region)[:] = _UNWRITTEN
-        buffers.data(workspace)[:] = 0
+        # One that is kept from call to call has what a launch left that was broken off.
+        buffers.data(workspace)[:] = _UNWRITTEN if plan.keeps_workspace else 0
         yield buffers
 
 
@@ -170,6 +172,18 @@ def _workers(plan: LaunchPlan) -> int:
         1 if launch.is_co_resident else blocks // launch.cluster_size for blocks, launch in runs
     )
     return min(WORKERS, groups, os.cpu_count() or 1)
+
+
+def _check_kept(source: Source, plan: LaunchPlan, buffers: Buffers) -> None:
+    """Refuse what a later launch of the same number would take for its own."""
+    if not plan.keeps_workspace:
+        return
+    left = np.flatnonzero(buffers.data(buffers.region("workspace")))
+    if left.size:
+        raise KernelFault(
+            f"{display_name(source)}: {kernel_names(plan)}: left {left.size} bytes of the "
+            f"workspace that are not zero, the first at byte {left[0]}; a call clears its messages"
+        )
 
 
 def _check_guards(source: Source, plan: LaunchPlan, buffers: Buffers, region: Region) -> None:

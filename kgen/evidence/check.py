@@ -28,6 +28,7 @@ from kgen.launch import serial_additions
 from kgen.shape import Shape
 from kgen.sources.source import Source
 from kgen.specs.rules import problems_for
+from kgen.specs.rules.shapes import most_rows
 from kgen.specs.spec import Spec
 
 ROWS_PER_INPUT = 3
@@ -94,10 +95,11 @@ def check(
     spec = target.spec if isinstance(target, Source) else target
     orders = schedules if on == "cpu" and not spec.is_host else schedules[:1]
     kinds = (MEMORY,) * memory + (RACE,) * races
-    for rows, cols in boundary_shapes(spec) if shapes is None else shapes:
+    for number, (rows, cols) in enumerate(boundary_shapes(spec) if shapes is None else shapes):
         source = source_for(target, rows, cols)
-        x = mixed_rows(inputs, rows, cols)
-        row = CheckRow(name_of(target), rows, cols, inputs)
+        used = _in_turn(inputs, rows, number)
+        x = mixed_rows(used, rows, cols)
+        row = CheckRow(name_of(target), rows, cols, used)
         walked = replace(source, spec=walking(source.spec))
         observed = (walked, x[: observed_rows(spec)], orders[-1], timeout_s)
         try:
@@ -116,6 +118,12 @@ def check(
         yield row
     if shapes is None and on == "cpu":
         yield from check_far_rows(target, inputs, timeout_s)
+
+
+def _in_turn(inputs: tuple[str, ...], rows: int, number: int) -> tuple[str, ...]:
+    """Return the inputs of a shape: where there is no row for each, other ones for each shape."""
+    first = rows * number % len(inputs) if rows < len(inputs) else 0
+    return inputs[first:] + inputs[:first]
 
 
 def check_far_rows(
@@ -172,12 +180,14 @@ def walking(spec: Spec) -> Spec:
     A spec that does not leave the number of blocks open stays what it is.
     """
     is_open = spec.row_loop.repeats and spec.grid_blocks is None
-    return spec.replace(grid_blocks=WALKING_BLOCKS) if is_open else spec
+    blocks = WALKING_BLOCKS * spec.blocks_per_row
+    return spec.replace(grid_blocks=blocks) if is_open else spec
 
 
 def walked_rows(spec: Spec) -> int:
     """Return the rows that the blocks of `walking` have at a time; 0 if blocks do not go on."""
-    return (walking(spec).grid_blocks or 0) * spec.rows_per_block
+    blocks = walking(spec).grid_blocks or 0
+    return blocks // spec.blocks_per_row * spec.rows_per_block
 
 
 def observed_rows(spec: Spec) -> int:
@@ -222,7 +232,7 @@ def boundary_shapes(spec: Spec) -> list[Shape]:
     Every length has a few rows of each input; lengths 1 and 257 also come with as many rows as
     make a last block that is not full, and 33 as a single row.
     """
-    rows = ROWS_PER_INPUT * len(ALL_INPUTS)
+    rows = min(ROWS_PER_INPUT * len(ALL_INPUTS), most_rows(spec))
     shapes = [(rows, cols) for cols in boundary_cols(spec)]
     per_block = spec.rows_per_block
     walked = walked_rows(spec) or per_block
@@ -232,7 +242,7 @@ def boundary_shapes(spec: Spec) -> list[Shape]:
 
 def boundary_cols(spec: Spec) -> list[int]:
     """Return the row lengths at and around the spec's limits."""
-    vec, threads = spec.vec_size, spec.row_threads
+    vec, threads = spec.vec_size, spec.row_width
     limits = [1, 2 * vec, 32, threads, threads * vec, 2 * threads * vec, 256, 1000]
     if spec.uses_tiles:
         limits += [spec.tile_cols, 3 * spec.tile_cols]

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from kgen.errors import UsageError
 from kgen.files import write_atomically
-from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES
+from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, PORTABLE_CLUSTER_BLOCKS
 from kgen.outputs.build import place, write
 from kgen.sources.kernels import kernels
 from kgen.sources.layout import NOTHING
 from kgen.sources.render import environment
 from kgen.sources.source import Source
 from kgen.specs.rules import MAX_DIMENSION, static_shared_bytes
+from kgen.specs.rules.shapes import most_rows
 from kgen.specs.spec import DEFAULT_COLS, Spec
 from kgen.toolchain import CompileOptions
 
@@ -48,11 +49,12 @@ def script(source: Source) -> str:
         kernels=list(zip(source.kernels, arguments, strict=True)),
         nvcc_options=CompileOptions().flags(),
         uses_workspace=spec.workspace_bytes(1) > 0,
-        max_rows=MAX_DIMENSION,
+        max_rows=(max_rows := most_rows(spec)),
+        portable_cluster=PORTABLE_CLUSTER_BLOCKS,
         max_cols=max_cols,
         max_cols_reason=max_cols_reason,
         max_grid_blocks=MAX_GRID_BLOCKS,
-        default_rows=DEFAULT_ROWS,
+        default_rows=min(DEFAULT_ROWS, max_rows),
         default_cols=spec.static_cols or min(DEFAULT_COLS, max_cols),
     )
     return text.replace(NOTHING, "")

@@ -72,10 +72,10 @@ class RowSplit(Choice):
     `tasks` counts the pieces of work for blocks, `block_cols` the columns of one.
     `kernel_per_phase`: the blocks meet at the boundaries of kernels, in `workspace_bytes` of global
     memory that are zero before every call.
-    `whole_blocks`: each of them has all its threads on the row, and `one_row` only. `cluster_size` blocks are launched
-    as a cluster. `in_one_launch`: `blocks_per_row` blocks share a row and meet while they run, at
-    most `most_blocks` of them; `is_co_resident`: all blocks of the launch have to run at the same
-    time. `includes` are the headers that its code needs.
+    `whole_blocks`: each of them has all its threads on the row, and `one_row` only.
+    `cluster_size` blocks are launched as a cluster. `in_one_launch`: `blocks_per_row` blocks share
+    a row and meet while they run, at most `most_blocks` of them; `is_co_resident`: all blocks of
+    the launch have to run at the same time. `includes` are the headers that its code needs.
     """
 
     tasks: Formula = formula("ceil_div(rows, rows_per_block)")
@@ -129,7 +129,7 @@ class Topology(Choice):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Merge(Choice):
-    """Whether maximum and sum are reduced apart or as a pair; `by_warp`: a warp's pair, not a lane's."""
+    """Whether maximum and sum are reduced apart or as a pair; `by_warp`: a warp's, not a lane's."""
 
     is_paired: bool = False
     by_warp: bool = False

@@ -26,6 +26,7 @@ _TRIED: dict[str, tuple[Any, ...]] = {
     "tile_size": (None, 1024),
     "threads_per_block": (1, *range(WARP_SIZE, MAX_THREADS_PER_BLOCK + 1, WARP_SIZE)),
     "grid_blocks": (None,),
+    "blocks_per_row": (1, 2, 4, 8, 16),
     "min_blocks_per_sm": (None, 1, 2, 4, 8),
     "static_cols": (None,),
 }

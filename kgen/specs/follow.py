@@ -92,16 +92,18 @@ def _threads_per_block(spec: Spec, base: Spec) -> int:
 
 @follower(
     "topology",
-    *("target", "threads_per_row", "row_split", "blocks_per_row"),
-    reads=("threads_per_block", "merge"),
+    *("target", "threads_per_row", "row_split", "blocks_per_row", "merge", "update"),
+    reads=("threads_per_block",),
 )
 def _topology(spec: Spec, base: Spec) -> str:
-    return spec.topology if is_connected(spec) else natural_topology(spec)
+    brings_pairs = spec.merge.by_warp and not spec.is_online and not spec.row_split.kernel_per_phase
+    fits = is_connected(spec) and (brings_pairs or not spec.topology.of_warps)
+    return spec.topology if fits else natural_topology(spec)
 
 
 @follower(
     "merge",
-    *("target", "threads_per_row", "row_split", "blocks_per_row", "topology"),
+    *("target", "threads_per_row", "row_split", "blocks_per_row", "topology", "update"),
     reads=("threads_per_block",),
 )
 def _merge(spec: Spec, base: Spec) -> str:
@@ -109,7 +111,7 @@ def _merge(spec: Spec, base: Spec) -> str:
         return "separate"
     if spec.topology.of_warps:
         return "by_warp"
-    return "paired" if spec.merge.by_warp else spec.merge
+    return "separate" if spec.merge.by_warp else spec.merge
 
 
 @follower("update", "merge")
@@ -168,9 +170,12 @@ def _grid_blocks(spec: Spec, base: Spec) -> int | None:
     return spec.grid_blocks if spec.row_loop.repeats else None
 
 
-@follower("unaligned", "vec_size")
+@follower("unaligned", "vec_size", "vec_scans", "cache")
 def _unaligned(spec: Spec, base: Spec) -> str:
-    return spec.unaligned if spec.vectorises else "scalar_row"
+    can_shift = spec.in_registers and spec.vec_first and spec.vec_second
+    if not spec.vectorises or (spec.unaligned.is_shifted and not can_shift):
+        return "scalar_row"
+    return spec.unaligned
 
 
 @follower("prefetch", "vec_scans", "vec_size", "cache")

@@ -222,6 +222,11 @@ class Spec:
         return self.update.is_tiled
 
     @property
+    def runs_at_once(self) -> bool:
+        """Whether all blocks of a launch have to run at the same time."""
+        return self.row_split.is_co_resident
+
+    @property
     def in_registers(self) -> bool:
         """Whether a thread's part of the row stays in registers."""
         return self.cache.place == "registers"
@@ -281,14 +286,18 @@ class Spec:
     @property
     def tail_slots(self) -> int:
         """Slots a thread needs for the fewer than vec_size elements that no vector covers."""
-        return -(-max(self.spare_cols, 0) // self.row_width)
+        return -(-self._tail_cols // self.row_width)
 
     @property
     def spare_cols(self) -> int:
-        """Columns that a register cache holds beside its vectors; negative if it may waste some."""
-        if self.unaligned.is_shifted:
-            return 1 - self.vec_size
-        return 0 if self.static_cols and self.static_cols % self.vec_size == 0 else self.vec_size - 1
+        """Columns that a register cache surely holds beside its vectors."""
+        return 0 if self.unaligned.is_shifted else self._tail_cols
+
+    @property
+    def _tail_cols(self) -> int:
+        """The most columns behind the last vector."""
+        is_whole = self.static_cols and self.static_cols % self.vec_size == 0
+        return 0 if is_whole and not self.unaligned.is_shifted else self.vec_size - 1
 
     @property
     def tile_slots(self) -> int:
@@ -311,8 +320,8 @@ class Spec:
 
     def items_for(self, cols: int) -> int:
         """Return the least items_per_thread that covers a row of `cols` elements."""
-        vecs = (cols - min(self.spare_cols, 0) * 2) // self.vec_size
-        return -(-vecs // self.row_width)
+        before = self.vec_size - 1 if self.unaligned.is_shifted else 0
+        return -(-((cols + before) // self.vec_size) // self.row_width)
 
     def items_on(self, cols: int | None = None) -> int | None:
         """Return items_per_thread, `auto` being the number that covers the row.

@@ -34,7 +34,9 @@ SERIES = {
     "K series": "cpu and k1 to k4 are the softmax.cu study, which goes from serial code over a "
     "thread a row to a block a row.",
     "V series": "v1 to v9 are the steps of a report that was measured on a Tesla T4, from a plain "
-    "kernel to wide loads, registers, a warp a row and a fixed grid.",
+    "kernel to wide loads, registers, a warp a row and a fixed grid; v10, v11, v13 "
+    "and v14 go on from there to "
+    "rows of every length, for GPUs that have clusters and for those that do not.",
     "C series": "c1 is the study of one long vector, with one block on all of it.",
     "T series": "t1 and t2 are the same study by tiles, shared by many blocks or walked by one.",
 }
@@ -83,7 +85,7 @@ V10 = _derive(
     V7,
     threads_per_row=16,
     topology="warp",
-    items_per_thread=2,
+    items_per_thread=4,
 )
 V11 = _derive(
     "v11",
@@ -103,7 +105,7 @@ V13 = _derive(
     unaligned="scalar_row",
     threads_per_block=128,
 )
-V14 = _derive("v14", V13, row_split="co_resident", blocks_per_row=64, threads_per_block=256)
+V14 = _derive("v14", V13, row_split="co_resident", blocks_per_row=32)
 
 # The C and T series.
 C1 = _derive("c1", V2, cache="exps_output")

@@ -33,7 +33,7 @@ def test_list_says_what_every_version_is_and_what_is_set_on_its_parent(call: Cal
 def test_every_version_belongs_to_a_series(version: str) -> None:
     """It is named there, or lies in a span such as v1 to v9."""
     stem = version.partition("_")[0]
-    spans = [re.findall(r"\b([a-z]+)(\d*)(?: to \1(\d))?", words) for words in SERIES.values()]
+    spans = [re.findall(r"\b([a-z]+)(\d*)(?: to \1(\d+))?", words) for words in SERIES.values()]
     named = [
         [f"{letter}{n}" for letter, first, last in span for n in numbers(first, last)]
         for span in spans

@@ -248,8 +248,6 @@ def test_stages_that_are_full_and_empty_in_turn(run_kernel: RunKernel, schedule:
     expected = [16 * tile + 15 - t for tile in range(4) for t in range(16)]
     assert run_grid(run_kernel, right, schedule=schedule)[0].tolist() == expected
     assert found(run_grid, run_kernel, right, schedule=schedule) == []
-    try:
-        mistakes = found(run_grid, run_kernel, wrong, schedule=schedule)
-    except KernelFault as fault:
-        mistakes = [str(fault)]
-    assert any("race" in each or "has all of its 1 arrivals" in each for each in mistakes)
+    # The filling thread is two phases ahead before anybody waits for the first one.
+    with pytest.raises(KernelFault, match="waits for phase 2 of the mbarrier"):
+        run_grid(run_kernel, wrong, schedule=schedule)

@@ -33,6 +33,9 @@ RECORDED = Path(__file__).parents[2] / "bench" / "results" / "mutants.json"
 
 # Variants whose kernels have what no version's has.
 OTHERS = [
+    "v13:row_split=cluster",
+    "v13:row_loop=grid_stride,grid=16",
+    "v13:blocks_per_row=16",
     "k2:vec=4",
     "k3:vec=4",
     "v1:threads_per_row=64,vec=4",

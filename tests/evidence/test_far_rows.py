@@ -18,6 +18,10 @@ GPU_VERSIONS = [name for name in VERSIONS if name != "cpu"]
 WIDE = "static_cast<size_t>(row) *"
 
 
+# Where all blocks run at the same time, there are too few of them for such matrices.
+WITH_FAR_ROWS = [name for name in GPU_VERSIONS if not VERSIONS[name].spec.row_split.is_co_resident]
+
+
 def mutant(variant: str, old: str, new: str) -> Source:
     source = render(checked(variant).resolve(1025))
     assert old in source.text
@@ -29,7 +33,7 @@ def far_row(source: Source) -> CheckRow:
     return row
 
 
-@pytest.mark.parametrize("variant", [*GPU_VERSIONS, "v5:row_map=thread", "t1:tile=4096"])
+@pytest.mark.parametrize("variant", [*WITH_FAR_ROWS, "v5:row_map=thread", "t1:tile=4096"])
 def test_the_first_row_of_the_shape_is_past_even_an_unsigned_index_of_float4(variant: str) -> None:
     spec = checked(variant)
     shape = far_shape(spec, boundary_cols(spec))

@@ -5,6 +5,7 @@ import pytest
 from kgen.errors import MissingTool
 from kgen.evidence.check import check
 from kgen.gpu import device_info
+from kgen.specs.rules.shapes import most_rows
 from kgen.specs.spec import Spec
 from kgen.specs.variants import spelling
 from kgen.specs.versions import VERSIONS
@@ -29,5 +30,6 @@ def test_versions_at_their_boundaries(name: str) -> None:
 @pytest.mark.parametrize("spec", sampled_specs()[:40], ids=spelling)
 def test_combinations(spec: Spec) -> None:
     lengths = [spec.static_cols] if spec.static_cols else [3, 257, 260, 1027]
-    fits = [(45, cols) for cols in lengths if not spec.in_registers or cols <= spec.capacity]
+    rows = min(45, most_rows(spec))
+    fits = [(rows, cols) for cols in lengths if not spec.in_registers or cols <= spec.capacity]
     assert [row.reason for row in check(spec, "gpu", fits) if not row.ok] == []

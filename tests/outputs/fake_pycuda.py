@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -151,8 +152,8 @@ class FakeKernel:
         self.gpu.dynamic_allowed.append(value)
 
     def prepare(self, formats: str) -> None:
-        pointers = ("x", "y", "workspace")
-        assert formats == "".join("P" if a in pointers else "i" for a in self.planned.args)
+        letters = {"rows": "i", "cols": "i", "launch": "I"}
+        assert formats == "".join(letters.get(name, "P") for name in self.planned.args)
 
     def prepared_call(
         self,
@@ -163,7 +164,7 @@ class FakeKernel:
     ) -> None:
         self.gpu.maybe_fail("launch")
         assert grid[1:] == (1,) and block[1:] == (1, 1)
-        called = Launch(self.planned.kernel, grid[0], block[0], shared_size, self.planned.args)
+        called = replace(self.planned, grid=grid[0], block=block[0], shared_bytes=shared_size)
         self.gpu.launches.append(called)
         if not self.gpu.launches_at_events:  # what is timed is not looked at
             self.compute(dict(zip(self.planned.args, values, strict=True)))
@@ -182,5 +183,5 @@ class FakeKernel:
             new, y = softmax64(self.gpu.matrix(x_address)), self.gpu.matrix(given["y"])
             self.gpu.damage(y, new)
             y[:] = new
-        if "workspace" in given:
+        if "workspace" in given and not plan.keeps_workspace:
             memory[given["workspace"]][:] = 1

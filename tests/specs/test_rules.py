@@ -34,6 +34,15 @@ REFUSED = {
     "t1:merge=paired,cache=exps_output": (
         "parked_pairs_keep_their_thread", "the writing kernel no longer has"
     ),
+    "v7:row_split=none,blocks_per_row=2": ("blocks_share_rows_in_one_launch", "row_split=none: blocks.*have to meet; use row_split=cluster"),
+    "v13:blocks_per_row=3": ("blocks_share_rows_in_one_launch", "blocks_per_row=3 with.*a power of two from 2 to 16"),
+    "v13:blocks_per_row=32": ("blocks_share_rows_in_one_launch", "from 2 to 16"),
+    "v13:cache=inputs_shared": ("a_split_row_is_kept_apart", "a block has a part of the row; use cache=inputs_registers"),
+    "v13:merge=paired": ("warps_bring_pairs", "use topology=all_warps,merge=by_warp or neither"),
+    "v13:update=online": ("warps_bring_pairs", "a warp sums against its maximum.*use update=three_pass"),
+    "v11:row_map=grid,merge=by_warp,topology=all_warps,cache=none": ("warps_bring_pairs", "does not know a warp's maximum; use merge=separate"),
+    "v11:unaligned=shift,cache=none": ("shifted_rows_are_in_registers", "on their way into registers; use cache=inputs_registers"),
+    "v13:row_loop=grid_stride,grid=12": ("grid_belongs_to_a_row_loop", "grid=12 with blocks_per_row=8.*use grid=16"),
     "v4:vec=3": ("vectors_are_machine_words", "vec=3: the machine accesses 1, 2 or 4 elements of float32 at once; use vec=2"),
     "v4:vec=0": ("vectors_are_machine_words", "use vec=1"),
     "t1:tile=0": ("tiles_are_row_parts", "tile=0: use 1 to 262144"),
@@ -69,7 +78,7 @@ REFUSED = {
     "v3:op=log_softmax,cache=exps_registers": ("exponentials_are_of_use", "use cache=inputs_registers"),
     "k1:op=log_softmax,normalize=divide": ("there_is_something_to_divide", "its output is no quotient"),
     "v5:static_cols=0": ("static_cols_is_a_length", "static_cols=0: use 1 to"),
-    "v7:items=1,static_cols=4096": ("static_cols_is_a_length", "covers 1027 columns; static_cols=4096"),
+    "v7:items=1,static_cols=4096": ("static_cols_is_a_length", "covers 1024 columns; static_cols=4096"),
 }  # fmt: skip
 
 # Combinations that must never be refused.

@@ -113,6 +113,8 @@ unsigned cluster_size() { return Block::current()->launch().cluster_size; }
 void* map_shared(const volatile void* address, unsigned rank, Site site) {
     return Block::current()->map_shared(address, rank, site);
 }
+void fence_mbarrier_init() { observing::mbarrier_init_fenced(); }
+
 void cluster_arrive(bool is_relaxed, Site site) {
     Block::current()->cluster_arrive(is_relaxed, site);
 }

@@ -16,6 +16,8 @@ void* map_shared(const volatile void* address, unsigned rank, Site site);
 
 // Arriving releases what the thread did, unless it is relaxed; waiting acquires.
 void cluster_arrive(bool is_relaxed, Site site);
+// What stands before it, a relaxed arrival releases too.
+void fence_mbarrier_init();
 void cluster_wait(Site site);
 
 void mbarrier_init(uint64_t* barrier, uint32_t count, Site site);

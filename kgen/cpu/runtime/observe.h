@@ -29,6 +29,7 @@ void barrier_met();
 void warp_met(int warp, const Meeting& meeting, uint32_t selector);
 // The running thread's part in the barrier of its cluster, and its end.
 void cluster_arrived(bool is_relaxed);
+void mbarrier_init_fenced();
 void cluster_met();
 void cluster_waited();
 // The running thread initialises an mbarrier, or uses it in whatever way.
@@ -62,6 +63,7 @@ inline void thread_returned(int) {}
 inline void barrier_met() {}
 inline void warp_met(int, const Meeting&, uint32_t) {}
 inline void cluster_arrived(bool) {}
+inline void mbarrier_init_fenced() {}
 inline void cluster_met() {}
 inline void cluster_waited() {}
 inline void mbarrier_initialised(const uint64_t*, Site) {}

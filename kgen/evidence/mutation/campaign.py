@@ -13,13 +13,15 @@ from typing import Any
 
 from kgen.errors import MissingTool
 from kgen.evidence.check import CheckRow, check, check_far_rows, walked_rows
+from kgen.evidence.inputs import ALL_INPUTS
 from kgen.evidence.mutation.machine_code import same_machine_code
 from kgen.evidence.mutation.mistakes import Mutant, mutants
 from kgen.processes import thread_pool
 from kgen.sources.render import render
 from kgen.sources.source import Source
-from kgen.specs.formula import formula
+from kgen.specs.formula import ceil_div, formula
 from kgen.specs.rules import problems_for
+from kgen.specs.rules.shapes import most_rows
 from kgen.specs.spec import Spec
 from kgen.specs.variants import spelling
 
@@ -96,12 +98,12 @@ def first_failure(source: Source) -> CheckRow | None:
 
 def longest(spec: Spec) -> int:
     """Return a row length of which a thread has several items, and a tail is left."""
-    return max(COLS, 2 * spec.row_threads * spec.vec_size + 3)
+    return max(COLS, 2 * spec.row_width * spec.vec_size + 3)
 
 
 def _shapes(spec: Spec) -> list[tuple[int, int]]:
     """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
-    threads, vec, walked = spec.row_threads, spec.vec_size, walked_rows(spec)
+    threads, vec, walked = spec.row_width, spec.vec_size, walked_rows(spec)
     lengths = [
         longest(spec),
         3,
@@ -113,8 +115,11 @@ def _shapes(spec: Spec) -> list[tuple[int, int]]:
         1,
     ]
     lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
-    shapes = [(ROWS, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
-    return [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
+    rows = min(ROWS, most_rows(spec))
+    shapes = [(rows, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
+    fitting = [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
+    # The longest again and again, until all inputs have had a row.
+    return fitting[:1] * ceil_div(len(ALL_INPUTS), rows) + fitting[1:] if fitting else []
 
 
 def _why_equivalent(original: Source, mutant: Mutant) -> str:

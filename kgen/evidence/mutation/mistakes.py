@@ -51,8 +51,8 @@ class Mutant:
 # What stands for the threads that share a row, for where a warp or thread stores its result, and
 # for a maximum that is subtracted.
 _STRIDE = r"(THREADS_PER_\w+|WARP_SIZE)"
-_SLOT = r"(warp_\w+|partial)\[(warp|thread|threadIdx\.x / WARP_SIZE)\] ="
-_MAX = r"(?:(?:row|tile|thread)_max|(?:\w*state\.)?m)\b"
+_SLOT = r"(warp_\w+|row_states|partial)\[(warp|thread|threadIdx\.x / WARP_SIZE)\] ="
+_MAX = r"(?:(?:row|tile|thread|warp)_max|(?:\w*state\.)?m)\b"
 
 MISTAKES = (
     # How the threads of a row meet.
@@ -158,6 +158,51 @@ MISTAKES = (
     Mistake("logarithm forgotten", r"logf\(([\w.]+)\)", r"\1"),
     Mistake("output left unwritten", r"\b(y|y_row|row_cache)\[(c|v)\b([^]]*)\] = ", r"if (\2) \1[\2\3] = "),
     Mistake("output left unwritten", r"store_vec\((\w+), v,", r"if (v) store_vec(\1, v,"),
+    # What the warps and blocks of a row tell each other.
+    Mistake("maximum of the thread used", r"(warp_max = )warp_reduce<Max, WARP_SIZE>\((\w+), WHOLE_WARP\)", r"\1\2"),
+    Mistake("sum of the thread used", r"(warp_sum = )warp_reduce<Sum, WARP_SIZE>\((\w+), WHOLE_WARP\)", r"\1\2"),
+    Mistake("half the states merged", r"threadIdx\.x % (WARPS_PER_\w+|BLOCKS_PER_ROW)", r"threadIdx.x % (\1 / 2)"),
+    Mistake("the first states merged alone", r"k < (WARPS_PER_ROW|BLOCKS_PER_ROW);", r"k < 1;"),
+    Mistake("rank of the block forgotten", r"blockIdx\.x % BLOCKS_PER_ROW \* THREADS_PER_BLOCK \+ ", r""),
+    Mistake("two blocks on one part", r"(% BLOCKS_PER_ROW) \* THREADS", r"\1 / 2 * THREADS"),
+    Mistake("every block a row of its own", r"blockIdx\.x / BLOCKS_PER_ROW", r"blockIdx.x"),
+    Mistake("walk by blocks", r"gridDim\.x / BLOCKS_PER_ROW", r"gridDim.x"),
+    Mistake("told one block too few", r"(lane|threadIdx\.x) < BLOCKS_PER_ROW\)", r"\1 < BLOCKS_PER_ROW - 1)"),
+    Mistake("told the first block alone", r"map_shared_rank\((.*?), lane\)", r"map_shared_rank(\1, 0)"),
+    Mistake("cluster not waited for", r"(?:if \(round == 0\) )?ptx::barrier_cluster_wait\(.*?\);", r";"),
+    Mistake("not arrived at the cluster's barrier", r"ptx::barrier_cluster_arrive\(.*?\);", r";"),
+    Mistake("barrier of the block alone", r"cg::this_cluster\(\)\.sync\(\);", r"__syncthreads();"),
+    Mistake("barrier removed", r"cg::this_cluster\(\)\.sync\(\);", r";"),
+    Mistake("states not waited for", r"while \(!ptx::mbarrier_try_wait_parity\([^;{]*\{\s*\}", r";"),
+    Mistake("parity flipped", r"(&states_came), 0\)", r"\1, 1)"),
+    Mistake("parity flipped", r"round / 2 % 2", r"(round / 2 + 1) % 2"),
+    Mistake("half the bytes expected", r"sizeof\((row_states(?:\[0\])?)\)", r"sizeof(\1) / 2"),
+    Mistake("twice the bytes expected", r"sizeof\((row_states(?:\[0\])?)\)", r"sizeof(\1) * 2"),
+    Mistake("two arrivals expected", r"(mbarrier_init\(.*?), 1\)", r"\1, 2)"),
+    Mistake("fence of the barrier removed", r"ptx::fence_mbarrier_init\(.*?\);", r";"),
+    Mistake("barrier not armed", r"(?:if \(threadIdx\.x == 0\) )?expect_states\(&.*?\);", r";"),
+    Mistake("one array for all rows", r"(row_states|states_came)\[round % 2\]", r"\1[0]"),
+    Mistake("rows not counted", r"round\+\+", r"round"),
+    Mistake("message not waited for", r"while \(word >> 32 != launch\)", r"while (false)"),
+    Mistake("launch not asked", r"while \(word >> 32 != launch\)", r"while (word >> 32 == 0)"),
+    Mistake("launch left out", r"static_cast<unsigned long long>\(launch\) << 32 \| ", r""),
+    Mistake("message of the first sender", r"other \* BLOCKS_PER_ROW \+ rank", r"other * BLOCKS_PER_ROW"),
+    Mistake("message of the first reader", r"blockIdx\.x - rank \+ threadIdx", r"rank + threadIdx"),
+    Mistake("message of another block", r"(\(blockIdx\.x\) \* BLOCKS_PER_ROW \+ threadIdx\.x)", r"\1 / 2"),
+    Mistake("message not cleared", r"Word\(slot\)\.store\(0, .*?\);", r";"),
+    Mistake("sum not sent", r"Word\(slot\.d\)\.store\(.*?\);", r";"),
+    # Rows that are read from the vector boundary below.
+    Mistake("shift forgotten", r"shift = vec_shift\(x_row\)", r"shift = 0"),
+    Mistake("shift in bytes", r"% sizeof\(Vec\) / sizeof\(float\)", r"% sizeof(Vec)"),
+    Mistake("alignment not asked", r"vec_shift\(y\) == shift", r"true"),
+    Mistake("mask one column late", r"(\+ k) >= shift", r"\1 > shift"),
+    Mistake("mask one column early", r"(\+ k) >= shift", r"\1 >= shift - 1"),
+    Mistake("mask forgotten", r"if \(i > 0 \|\| v \* VEC_SIZE \+ k >= shift\) ", r""),
+    Mistake("mask forgotten", r"shift <= c && ", r""),
+    Mistake("guard one column long", r"c < end", r"c <= end"),
+    Mistake("guard one column short", r"c < end", r"c < end - 1"),
+    Mistake("edge written whole", r" && \(i > 0 \|\| v \* VEC_SIZE >= shift\)", r""),
+    Mistake("end without the shift", r"end = shift \+ cols", r"end = cols"),
     # What the blocks of a row share.
     Mistake("statistics of another row", r"stats\[row\]", r"stats[0]"),
     Mistake("atomic addition made plain", r"atomicAdd\(&(\S+), (\w+)\);", r"\1 += \2;"),

@@ -24,6 +24,9 @@ REGISTER_USE = (
     "threads_per_block",
     "trip",
     "min_blocks_per_sm",
+    "blocks_per_row",
+    "unaligned",
+    "static_cols",
 )
 
 

@@ -11,17 +11,17 @@ from kgen.specs.spec import Spec
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
-# One block on each SM of the largest GPU that was measured, an H200: as many as surely run at once.
-RESIDENT_BLOCKS = 132
+# The SMs of an H200, which all run at least one block, or as many as launch bounds promise.
+RESIDENT_SMS = 132
 # Maxima and sums are float32.
 STATS_VALUE_BYTES = 4
 # The axes that decide on which shapes a spec can run.
 SHAPE_READS = frozenset(
-    (*REGISTER_USE, "row_split", "row_loop", "grid_blocks", "static_cols", "topology", "merge", "blocks_per_row")
+    (*REGISTER_USE, "row_split", "row_loop", "grid_blocks", "topology", "merge")
 )
 
 
-@rule(*REGISTER_USE, "static_cols")
+@rule(*REGISTER_USE)
 def static_cols_is_a_length(spec: Spec) -> Iterator[Problem]:
     """A compile-time row length is a row length, and the cache must cover it."""
     cols = spec.static_cols
@@ -149,14 +149,27 @@ def grid_has_enough_blocks(spec: Spec, rows: int, cols: int) -> Iterator[Problem
 @shape_rule
 def waiting_blocks_run_together(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
     """Blocks that wait for each other all have to be on the GPU."""
-    if spec.row_split.is_co_resident and (blocks := spec.grid_for(rows, cols)) > RESIDENT_BLOCKS:
-        most = RESIDENT_BLOCKS // rows
-        way = f"blocks_per_row={1 << (most.bit_length() - 1)}" if most > 1 else "row_split=cluster"
-        yield Problem(
-            ("blocks_per_row", "row_split"),
-            f"{rows} rows of blocks_per_row={spec.blocks_per_row} are {blocks} blocks, and at most "
-            f"{RESIDENT_BLOCKS} are sure to run at the same time; use {way}",
-        )
+    if rows <= most_rows(spec):
+        return
+    blocks, resident = spec.grid_for(rows, cols), resident_blocks(spec)
+    most = resident // rows
+    way = f"blocks_per_row={1 << (most.bit_length() - 1)}" if most > 1 else "row_split=cluster"
+    yield Problem(
+        ("blocks_per_row", "row_split"),
+        f"{rows} rows of blocks_per_row={spec.blocks_per_row} are {blocks} blocks, and at most "
+        f"{resident} are sure to run at the same time; use {way}",
+    )
+
+
+def resident_blocks(spec: Spec) -> int:
+    """Return how many blocks of a launch are sure to run at the same time."""
+    return RESIDENT_SMS * (spec.min_blocks_per_sm or 1)
+
+
+def most_rows(spec: Spec) -> int:
+    """Return the most rows of a launch."""
+    is_limited = spec.row_split.is_co_resident
+    return resident_blocks(spec) // spec.blocks_per_row if is_limited else MAX_DIMENSION
 
 
 def static_shared_bytes(spec: Spec) -> int:

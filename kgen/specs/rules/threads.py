@@ -155,14 +155,21 @@ def a_split_row_is_kept_apart(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("topology", "merge", "update")
+@rule("topology", "merge", "update", "row_split")
 def warps_bring_pairs(spec: Spec) -> Iterator[Problem]:
     """What a warp's lanes know alike goes to a reduction of warps, and after three passes."""
     if spec.topology.of_warps != spec.merge.by_warp:
         yield Problem(
             ("topology", "merge"),
-            f"topology={spec.topology} with merge={spec.merge}: results of whole warps go with "
-            "topology=all_warps,merge=by_warp, those of threads with any other two",
+            f"topology={spec.topology} with merge={spec.merge}: one is for results of whole "
+            "warps, the other for those of threads; use topology=all_warps,merge=by_warp or "
+            "neither of them",
+        )
+    elif spec.merge.by_warp and spec.row_split.kernel_per_phase:
+        yield Problem(
+            ("merge", "row_split"),
+            f"merge={spec.merge} with row_split={spec.row_split}: every phase is a kernel, and the "
+            "next one does not know a warp's maximum; use merge=separate,topology=two_level",
         )
     elif spec.merge.by_warp and spec.is_online:
         yield Problem(

@@ -63,8 +63,18 @@ Observer::Phases& Observer::phases(const uint64_t* barrier) {
 
 void Observer::cluster_arrived(bool is_relaxed) {
     enter();
-    if (is_relaxed) return;
-    checker_.order().clocks().release(number(), clusters_[rank_ / group_->cluster_size()]);
+    Channel& channel = clusters_[rank_ / group_->cluster_size()];
+    if (!is_relaxed) {
+        checker_.order().clocks().release(number(), channel);
+    } else if (const auto fenced = fenced_.find(number()); fenced != fenced_.end()) {
+        join(channel.gathered, *fenced->second);
+        fenced_.erase(fenced);
+    }
+}
+
+void Observer::mbarrier_init_fenced() {
+    enter();
+    fenced_[number()] = checker_.order().clocks().snapshot(number());
 }
 
 void Observer::cluster_met() {
@@ -179,6 +189,7 @@ void Observer::atomic_accessed(const volatile void* address, unsigned bytes, Ato
 }
 
 void cluster_arrived(bool is_relaxed) { observer->cluster_arrived(is_relaxed); }
+void mbarrier_init_fenced() { observer->mbarrier_init_fenced(); }
 void cluster_met() { observer->cluster_met(); }
 void cluster_waited() { observer->cluster_waited(); }
 void mbarrier_initialised(const uint64_t* barrier, Site site) {

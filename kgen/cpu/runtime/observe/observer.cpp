@@ -41,6 +41,7 @@ void Observer::begin_group(const Group& group) {
         }
     }
     phases_.clear();
+    fenced_.clear();
     slots_.clear();
     clusters_.assign(blocks / group.cluster_size(), {});
 }

@@ -38,6 +38,7 @@ class Observer {
 
     // What the runtime reports (asynchronous.cpp).
     void cluster_arrived(bool is_relaxed);
+    void mbarrier_init_fenced();
     void cluster_met();
     void cluster_waited();
     void use_mbarrier(const uint64_t* barrier, AccessKind kind, Site site);
@@ -90,6 +91,8 @@ class Observer {
 
     std::map<const uint64_t*, Phases> phases_;
     std::vector<Channel> clusters_;
+    // What threads had done before a fence, which their next relaxed arrival releases.
+    std::map<uint32_t, SharedClock> fenced_;
     std::map<std::pair<Beside, uint32_t>, uint32_t> slots_;
 };
 

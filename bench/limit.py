@@ -1,0 +1,99 @@
+"""Times the generator's kernels beside copies and peers, on named and on drawn shapes.
+
+usage: python bench/limit.py FOLDER [--shapes ROWSxCOLS,...] [--drawn N] [--seed N] [--seconds S]
+
+Needs a GPU. For each shape a sweep of what a default sweep tries beside the named versions finds
+the winner, and one run of the default protocol times the winner beside the copies and all peers.
+FOLDER gets sweep-ROWSxCOLS.json and bench-ROWSxCOLS.json; a shape that has both is left alone.
+Drawn shapes have 2^a rows and 2^b columns, a and b uniform over the whole range, as far as the
+matrix has 2^14 to 2^27 elements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SHAPES = (
+    *("256x65536", "2048x65536", "1024x131072", "512x32768", "4096x50257", "64x151936"),
+    *("128x16384", "1x32000", "8x32000", "1x131072", "8x128256", "32x128256", "1x1048576"),
+    *("262144x32", "131072x128", "100000x64", "65536x127", "32768x1023", "16384x257"),
+    *("8192x4097", "1024x4096"),
+)
+MAX_ROWS, MAX_COLS = 2**18, 2**20
+ELEMENTS = range(2**14, 2**27)
+
+
+def drawn(number: int, seed: int) -> Iterator[str]:
+    """Yield shapes that nobody chose."""
+    chance = random.Random(seed)
+    while number:
+        rows, cols = (int(2 ** chance.uniform(0, math.log2(most))) for most in (MAX_ROWS, MAX_COLS))
+        if rows * cols in ELEMENTS:
+            number -= 1
+            yield f"{rows}x{cols}"
+
+
+def kgen(*arguments: str) -> None:
+    """Run a command of kgen; what it says goes to stderr if it fails."""
+    command = [sys.executable, "-m", "kgen", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(" ".join(command), done.stdout[-800:], done.stderr[-800:], sep="\n", file=sys.stderr)
+
+
+def fastest(path: Path, kind: str) -> dict[str, Any] | None:
+    """Return the row of the kind that took the least time; None if none has a time."""
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    timed = [row for row in rows if row["kind"] == kind and row["median_us"] and row["variant"]]
+    return min(timed, key=lambda row: row["median_us"], default=None)
+
+
+def measure(shape: str, folder: Path, seconds: float) -> str:
+    """Sweep a shape and time its winner beside the peers; return a line of the table."""
+    rows, cols = shape.split("x")
+    size = ("--rows", rows, "--cols", cols, "--db", str(folder / "runs.db"))
+    swept, benched = folder / f"sweep-{shape}.json", folder / f"bench-{shape}.json"
+    started = time.monotonic()
+    if not swept.exists():
+        kgen("sweep", *size, "--seconds", "3", "--out", str(swept))
+    took = time.monotonic() - started
+    winner = fastest(swept, "variant")
+    if winner and not benched.exists():
+        budget = ("--seconds", str(seconds), "--out", str(benched))
+        kgen("bench", winner["variant"], *size, "--peers", *budget)
+    ours, peer, copy = (fastest(benched, kind) for kind in ("variant", "peer", "copy"))
+    if not (winner and ours and copy):
+        return f"{shape}: not measured"
+    share = 100 * copy["median_us"] / ours["median_us"]
+    line = f"{shape:>14} {ours['median_us']:8.2f} us {share:4.0f}% of copy"
+    if peer:
+        line += f"  {peer['median_us'] / ours['median_us']:5.2f} of {peer['variant']}"
+    return f"{line}  swept in {took:.0f} s  {winner['variant']}"
+
+
+def main() -> None:
+    """Measure all shapes that were asked for, and print a line of each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--drawn", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    named = [shape for shape in asked.shapes.split(",") if shape]
+    for shape in (*named, *drawn(asked.drawn, asked.seed)):
+        print(measure(shape, asked.folder, asked.seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()
