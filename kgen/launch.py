@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kgen.sources.kernels import kernels
@@ -56,8 +57,12 @@ def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
 
     Raises UsageError when the spec cannot run on that shape.
     """
-    spec = source.spec
-    require_valid(spec, rows, cols)
+    require_valid(source.spec, rows, cols)
+    return plan_valid(source.spec, source.kernels, rows, cols)
+
+
+def plan_valid(spec: Spec, symbols: Sequence[str], rows: int, cols: int) -> LaunchPlan:
+    """Return how to run the kernels of a spec, by their symbols, on a shape that it can run on."""
     if rows == 0 or cols == 0:
         return LaunchPlan(rows, cols, ())
     launches = tuple(
@@ -70,7 +75,7 @@ def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
             int(spec.row_split.cluster_size.of(spec)),
             is_co_resident=spec.row_split.is_co_resident,
         )
-        for symbol, kernel in zip(source.kernels, kernels(spec), strict=True)
+        for symbol, kernel in zip(symbols, kernels(spec), strict=True)
     )
     is_kept = spec.row_split.is_co_resident
     return LaunchPlan(rows, cols, launches, spec.workspace_bytes(rows), is_kept)

@@ -11,7 +11,8 @@ from kgen.store.measurement import Measurement
 from kgen.sweep.answer import Answer, ShapeAnswer
 from kgen.sweep.crossover import Crossover, Stretch
 from kgen.sweep.effects import Alternative, Effect
-from kgen.sweep.model import RANKING, REFERENCE_GPU
+from kgen.sweep.model import RANKING
+from kgen.sweep.model_gpu import REFERENCE_GPU
 from kgen.sweep.rows import cost_us
 
 # How many of the tied are named.

@@ -30,6 +30,7 @@ def print_plan(planned: Plan, how: How, db: Path | None, json: bool) -> None:
         "excluded": dict(planned.refused.most_common()),
         "filtered": planned.filtered,
         "merged": planned.merged,
+        "unlikely": planned.unlikely,
         "points": len(planned.points),
         "stored": stored if how.provenance.device else None,
         "to_measure": cost.candidates,
@@ -43,6 +44,7 @@ def print_plan(planned: Plan, how: How, db: Path | None, json: bool) -> None:
     rows += [(f"  refused: {rule}", f"{n:,}") for rule, n in planned.refused.most_common()]
     rows += [("  left out by --where", f"{planned.filtered:,}")] if planned.filtered else []
     rows += [("  the same as another", f"{planned.merged:,}")] if planned.merged else []
+    rows += [("  unlikely to be fast", f"{planned.unlikely:,}")] if planned.unlikely else []
     rows += [
         ("candidates", f"{len(planned.points):,}"),
         (

@@ -52,7 +52,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("reproduce --on cpu --study report", "counts of one, without a GPU"),
     ),
     "sweep": (
-        ("sweep --rows 1024 --cols 257,4096", "all versions"),
+        ("sweep --rows 1024 --cols 257,4096", "what is likely to be fast"),
         ("sweep --variants v5,v7 --axis threads=64..512:64 --axis vec=1,4", ""),
         ("sweep --all --where 'threads_per_row <= cols' --dry-run", "only the plan"),
         ("sweep --variants v5,v8 --rows 256 --on cpu", "ranked by a model"),

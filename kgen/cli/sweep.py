@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,14 +17,13 @@ from kgen.cli.complete import complete_axis, complete_variants
 from kgen.cli.console import Json, On, print_json, time_option
 from kgen.cli.dry_run import print_plan
 from kgen.cli.progress import SweepProgress
-from kgen.errors import CheckFailed, MissingTool, UsageError
+from kgen.errors import CheckFailed, MissingTool
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement, Provenance
     from kgen.sweep.jobs import Job
     from kgen.sweep.measure import How
     from kgen.sweep.plan import Plan
-    from kgen.sweep.space import Space
     from kgen.timing.bench import Record
 
     # How to measure on each kind of machine, and what runs the jobs of each.
@@ -79,16 +77,17 @@ def sweep(
     """Verify and time combinations, and say which is best per shape and what each axis is worth.
 
     The same command continues a sweep that was interrupted. With --on cpu the candidates are
-    verified, counted, and ranked by a cost model. Without --variants all versions are swept.
+    verified, counted, and ranked by a cost model. With shapes alone, what is likely to be fast is
+    swept: the first by a cost model of what the newer versions and their axes combine to.
     """
+    from kgen.cli.spaces import spaces
     from kgen.execute import require_place
     from kgen.sweep.halving import find_search
     from kgen.sweep.measure import How
     from kgen.sweep.plan import plan
     from kgen.timing.protocol import find_protocol
 
-    spaces = _spaces(study, rows, cols, variants, axis, where, all_)
-    planned = plan(*spaces)
+    planned = plan(*spaces(study, rows, cols, variants, axis, where, all_))
     require_place(on)
     hosts = [point.variant for point in planned.points if point.spec.is_host]
     require_kernels(on, hosts, len(planned.points))
@@ -102,6 +101,8 @@ def sweep(
         # Last: it asks the GPU, and mistakes are told without one.
         provenance=_provenance(on, bool(scheduler or local_workers), not dry_run),
     )
+    if not (study or variants or axis or where or all_):
+        planned = _likeliest(planned, how)
     if dry_run:
         print_plan(planned, how, db, json)
         return
@@ -122,87 +123,21 @@ def sweep(
         raise CheckFailed(why_empty)
 
 
-def _spaces(
-    study: Path | None,
-    rows: str | None,
-    cols: str | None,
-    variants: str | None,
-    axis: Sequence[str] | None,
-    where: str | None,
-    all_: bool,
-) -> tuple[Space, ...]:
-    from kgen.cli.targets import overlay
-    from kgen.specs.versions import VERSIONS
-    from kgen.sweep.default import default_variants
-    from kgen.sweep.space import Space, everything
-    from kgen.sweep.study import read_study
+def _likeliest(planned: Plan, how: How) -> Plan:
+    """Return the plan of what is likely to be fast, and tell how much that is of what there is."""
+    from kgen.cli.progress import duration
+    from kgen.sweep.estimate import run_s
+    from kgen.sweep.likely import likeliest
 
-    axes = _axes(axis or ())
-    lists = {"rows": _numbers("--rows", rows), "cols": _numbers("--cols", cols)}
-    names = _words(variants)
-    if all_:
-        if names or axes or study:
-            raise UsageError("--all is every combination; leave --variants, --axis and files out")
-        return everything(
-            lists["rows"] or (1024,), lists["cols"] or (4096,), where or "", overlay()
-        )
-    if study:
-        space = read_study(study, overlay())
-        return (space.changed(names, lists["rows"], lists["cols"], axes, where or ""),)
-    if not (names or axes or where or rows or cols):
-        raise UsageError("name what to sweep: --variants v5,v7, a study file, or --all")
-    shapes = itertools.product(lists["rows"] or (1024,), lists["cols"] or (4096,))
-    if not (names or axes or where):
-        print("kgen: no --variants, so the versions and what is fast beside them", file=sys.stderr)
-        return tuple(
-            Space.make(default_variants(shape), shape[:1], shape[1:], overlay=overlay())
-            for shape in shapes
-        )
-    if not names:
-        print(f"kgen: no --variants, so all {len(VERSIONS)} versions", file=sys.stderr)
-    return (
-        Space.make(
-            names or VERSIONS,
-            lists["rows"] or (1024,),
-            lists["cols"] or (4096,),
-            axes,
-            where or "",
-            overlay(),
-        ),
+    chosen = likeliest(planned, lambda point: run_s(point, how))
+    takes_s = sum(run_s(point, how) for point in chosen.points)
+    told = f", about {duration(takes_s)} on the GPU" if how.on == "gpu" else ""
+    print(
+        f"kgen: no --variants, so the {len(chosen.points):,} likeliest of "
+        f"{len(planned.points):,} candidates{told}",
+        file=sys.stderr,
     )
-
-
-def _axes(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    from kgen.specs.spec import short_name
-    from kgen.sweep.space import parse_setting
-
-    axes: dict[str, tuple[str, ...]] = {}
-    for name, values in map(parse_setting, settings):
-        if name in axes:
-            word = short_name(name)
-            raise UsageError(f"--axis {word} is given twice; list all values: {word}=A,B")
-        axes[name] = values
-    return axes
-
-
-def _words(text: str | None) -> tuple[str, ...]:
-    """Split a list; the axes of a variant that follow its colon stay with it."""
-    found: list[str] = []
-    for word in filter(None, (part.strip() for part in (text or "").split(","))):
-        if found and "=" in word and ":" not in word:
-            found[-1] += "," + word
-        else:
-            found.append(word)
-    return tuple(found)
-
-
-def _numbers(option: str, text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return ()
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if wrong := [word for word in words or [text] if not word.isdecimal()]:
-        raise UsageError(f"{option} {text}: {wrong[0]!r} is not a number; write it as 257,4096")
-    return tuple(int(word) for word in words)
+    return chosen
 
 
 def _provenance(on: str, is_elsewhere: bool, needs_device: bool) -> Provenance:

@@ -12,7 +12,8 @@ from kgen.store.measurement import Measurement, Provenance
 from kgen.sweep.guided import TryOut, explore
 from kgen.sweep.halving import Halving, Search
 from kgen.sweep.jobs import Job
-from kgen.sweep.model import REFERENCE_GPU, model_us
+from kgen.sweep.model import model_us
+from kgen.sweep.model_gpu import REFERENCE_GPU
 from kgen.sweep.pruning import prune
 from kgen.sweep.rows import contenders, cost_us
 from kgen.sweep.shape import ShapeSearch, Watcher

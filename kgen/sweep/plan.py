@@ -29,7 +29,8 @@ class Plan:
     """What of a sweep can run, and how many of its `combinations` were left out, and why.
 
     `refused` counts by the rule that refused them, in words; `filtered` did not meet the sweep's
-    condition, and `merged` were the same kernel on the same shape as an earlier point.
+    condition, `merged` were the same kernel on the same shape as an earlier point, and `unlikely`
+    are not tried, since the model expects others to be faster (`kgen.sweep.likely`).
     """
 
     points: list[Point] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Plan:
     refused: Counter[str] = field(default_factory=Counter)
     filtered: int = 0
     merged: int = 0
+    unlikely: int = 0
 
 
 def plan(*spaces: Space) -> Plan:

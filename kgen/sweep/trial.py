@@ -25,7 +25,7 @@ from kgen.specs.variants import checked
 from kgen.sweep.estimate import BUILD_S, Pace, nvcc_s, run_s
 from kgen.sweep.jobs import candidate_of
 from kgen.sweep.measure import How
-from kgen.sweep.model import REFERENCE_GPU
+from kgen.sweep.model_gpu import REFERENCE_GPU
 from kgen.sweep.point import Point
 from kgen.timing.candidates import compiled
 from kgen.timing.on_cpu import measure_on_cpu

@@ -106,7 +106,7 @@ def test_the_answer_as_json():
 def test_a_model_says_how_well_it_ranks(capsys):
     rows = [modelled("v5", 12), modelled("v5:threads=128", 10), modelled("v7", 11)]
     text = printed(capsys, rows)
-    assert str(RANKING) in text and "0.58 at 1025 x 257" in str(RANKING)
+    assert str(RANKING) in text and "0.73 at 1025 x 257" in str(RANKING)
     assert "the model's best" in text and "to the model's best" in text
     assert line(text, "axis", "value")[2] == "model"
     assert as_objects(answer(rows))["model"] == str(RANKING)

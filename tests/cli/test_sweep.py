@@ -126,17 +126,7 @@ def test_a_dry_run_leaves_out_what_is_stored(
     assert len(rows_in(db)) == 1
 
 
-@pytest.mark.parametrize("rows, cols", [(3, 5), (256, 65536), (65536, 127), (1, 2**20)])
-def test_a_sweep_of_a_shape_tries_what_is_fast_there(
-    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch, rows: int, cols: int
-) -> None:
-    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
-    ended = call("sweep", "--dry-run", "--json", "--rows", str(rows), "--cols", str(cols))
-    assert ended.code == 0 and "what is fast beside them" in ended.err
-    assert len(VERSIONS) < ended.json["combinations"] < 100
-
-
-@pytest.mark.parametrize("options", ["--axis threads=64"])
+@pytest.mark.parametrize("options", ["--axis threads=64", "--where rows<9 --cols 9"])
 def test_without_variants_all_versions_are_meant(
     call: Call, db: Path, monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:
@@ -144,6 +134,19 @@ def test_without_variants_all_versions_are_meant(
     ended = call("sweep", "--dry-run", "--json", *options.split())
     assert ended.code == 0 and f"all {len(VERSIONS)} versions" in ended.err
     assert ended.json["combinations"] == len(VERSIONS)
+
+
+@pytest.mark.parametrize("options", ["--rows 3 --cols 5", "--cols 9"])
+def test_with_shapes_alone_what_is_likely_to_be_fast_is_meant(
+    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
+    ended = call("sweep", "--dry-run", "--json", *options.split())
+    found = ended.json
+    assert ended.code == 0 and 16 <= found["to_measure"] <= 80
+    every = found["points"] + found["unlikely"]
+    told = f"so the {found['points']} likeliest of {every:,} candidates"
+    assert told in ended.err and " s on the GPU" in ended.err
 
 
 def test_the_examples_of_the_help_work(

@@ -1,0 +1,98 @@
+"""What the options of a sweep describe: its spaces."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgen.sweep.space import Space
+
+
+def spaces(
+    study: Path | None,
+    rows: str | None,
+    cols: str | None,
+    variants: str | None,
+    axis: Sequence[str] | None,
+    where: str | None,
+    all_: bool,
+) -> tuple[Space, ...]:
+    """Return what is named, or with shapes alone what is likely to be fast on them.
+
+    Raises UsageError for what is unknown, and when nothing is named.
+    """
+    from kgen.cli.targets import overlay
+    from kgen.specs.versions import VERSIONS
+    from kgen.sweep.likely import likely_spaces
+    from kgen.sweep.space import Space, everything
+    from kgen.sweep.study import read_study
+
+    axes = _axes(axis or ())
+    lists = {"rows": _numbers("--rows", rows), "cols": _numbers("--cols", cols)}
+    names = _words(variants)
+    if all_:
+        if names or axes or study:
+            raise UsageError("--all is every combination; leave --variants, --axis and files out")
+        return everything(
+            lists["rows"] or (1024,), lists["cols"] or (4096,), where or "", overlay()
+        )
+    if study:
+        space = read_study(study, overlay())
+        return (space.changed(names, lists["rows"], lists["cols"], axes, where or ""),)
+    if not (names or axes or where or rows or cols):
+        raise UsageError("name what to sweep: --variants v5,v7, a study file, or --all")
+    if not (names or axes or where):
+        return likely_spaces(
+            itertools.product(lists["rows"] or (1024,), lists["cols"] or (4096,)), overlay()
+        )
+    if not names:
+        print(f"kgen: no --variants, so all {len(VERSIONS)} versions", file=sys.stderr)
+    return (
+        Space.make(
+            names or VERSIONS,
+            lists["rows"] or (1024,),
+            lists["cols"] or (4096,),
+            axes,
+            where or "",
+            overlay(),
+        ),
+    )
+
+
+def _axes(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    from kgen.specs.spec import short_name
+    from kgen.sweep.space import parse_setting
+
+    axes: dict[str, tuple[str, ...]] = {}
+    for name, values in map(parse_setting, settings):
+        if name in axes:
+            word = short_name(name)
+            raise UsageError(f"--axis {word} is given twice; list all values: {word}=A,B")
+        axes[name] = values
+    return axes
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    """Split a list; the axes of a variant that follow its colon stay with it."""
+    found: list[str] = []
+    for word in filter(None, (part.strip() for part in (text or "").split(","))):
+        if found and "=" in word and ":" not in word:
+            found[-1] += "," + word
+        else:
+            found.append(word)
+    return tuple(found)
+
+
+def _numbers(option: str, text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if wrong := [word for word in words or [text] if not word.isdecimal()]:
+        raise UsageError(f"{option} {text}: {wrong[0]!r} is not a number; write it as 257,4096")
+    return tuple(int(word) for word in words)

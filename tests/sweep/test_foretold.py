@@ -1,0 +1,97 @@
+"""What is foretold of kernels against what was counted, reported and measured of them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from kgen.specs.variants import checked
+from kgen.sweep.foretold import counts, foretold_us, registers
+from kgen.sweep.point import Point
+
+HERE = Path(__file__).parent
+COUNTED = json.loads((HERE / "h200_cold.json").read_text())
+CLUSTERS = json.loads((HERE / "h200_clusters.json").read_text())["rows"]
+
+
+@pytest.mark.parametrize("given", COUNTED, ids=lambda it: f"{it['version']}-{it['cols']}")
+def test_accesses_are_those_that_were_counted(given: dict[str, Any]) -> None:
+    spec = checked(given["version"]).resolve(given["cols"])
+    found = counts(spec, given["rows"], given["cols"])
+    for name in ("global_loads", "global_stores", "global_sectors", "barriers", "shared_accesses"):
+        assert given[name] * 0.95 <= found[name] <= given[name] * 1.65, name
+    assert given["exponentials"] * 0.8 <= found["exponentials"] <= given["exponentials"] * 1.4
+
+
+def test_registers_are_about_what_the_compiler_takes() -> None:
+    """But for loops that it unrolls twice, and rows whose edges it treats apart."""
+    off = [
+        abs(registers(checked(variant).resolve(cols)) - taken)
+        for _, _, cols, variant, _, taken in CLUSTERS
+        if taken
+    ]
+    assert sum(it <= 16 for it in off) > 0.85 * len(off)
+
+
+def test_a_bound_on_registers_is_kept() -> None:
+    free, bound = (registers(checked(f"v13:items=19,{axes}")) for axes in ("vec=4", "min_blocks=5"))
+    assert (free, bound) == (96, 96)
+    assert registers(checked("v13:items=5,min_blocks=12")) == 40
+
+
+def us(variant: str, rows: int, cols: int) -> float:
+    return foretold_us(Point(checked(variant), rows, cols))
+
+
+def test_scalar_accesses_of_odd_rows_are_slower_than_shifted_vectors() -> None:
+    shifted = us("v13:unaligned=shift", 4096, 50257)
+    assert us("v13:unaligned=scalar_groups", 4096, 50257) > 1.1 * shifted
+
+
+def test_blocks_that_meet_in_global_memory_pay_more_than_clusters() -> None:
+    async_, barrier, memory = (
+        us(f"v13:row_split={split},blocks_per_row=8", 1, 32000)
+        for split in ("cluster_async", "cluster", "co_resident")
+    )
+    assert async_ < barrier < memory
+
+
+def test_exponentials_that_are_computed_twice_cost() -> None:
+    twice, once = (
+        us(f"v11:cache={cache}", 64, 8192) for cache in ("inputs_registers", "exps_registers")
+    )
+    assert twice > once
+
+
+def test_clusters_that_do_not_fit_at_once_wait() -> None:
+    """Of one block a multiprocessor there are 15 clusters of 8 at once: the 16th waits for another."""
+    few, fit, more = (us("v13:threads=1024,items=11", rows, 360_000) for rows in (14, 15, 16))
+    assert more - fit > 1.2 * (fit - few)
+
+
+@pytest.fixture(scope="module")
+def model_order() -> ModuleType:
+    sys.path.insert(0, str(HERE.parents[1] / "bench"))
+    try:
+        return importlib.import_module("model_order")
+    finally:
+        sys.path.pop(0)
+
+
+def test_the_fastest_kernels_have_early_places(model_order: ModuleType) -> None:
+    """As `bench/model_order.py` prints: of what was the fastest of a table, on every shape."""
+    times = model_order.read_times()
+    found = [model_order.agreement(*shape, it) for shape, it in times.items()]
+    assert max(it.place for it in found) <= 23
+    for (rows, cols, _), timed in times.items():
+        best = min(it.us for it in timed)
+        near = [it.variant for it in timed if it.us <= 1.02 * best]
+        assert min(model_order.place(it, rows, cols) or 99 for it in near) <= 21
+    pairs, right = (sum(getattr(it, name) for it in found) for name in ("pairs", "right"))
+    assert right / pairs > 0.65
