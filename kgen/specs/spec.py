@@ -152,6 +152,15 @@ class Spec:
         return self.row_threads * self.blocks_per_row
 
     @property
+    def warp_states(self) -> int:
+        """Places of shared memory for what the warps of a row find.
+
+        Blocks of a cluster that go on to further rows have them twice, in turn.
+        """
+        in_turn = self.row_loop.repeats and self.row_split.in_one_launch
+        return int(self.row_split.states.of(self)) * (2 if in_turn else 1)
+
+    @property
     def rows_per_block(self) -> int:
         """Rows that a block works on at the same time."""
         return max(1, self.threads_per_block // self.row_threads)
