@@ -19,7 +19,7 @@
 //           dynamic shared memory = 0 bytes
 //           all blocks have to run at the same time
 //           messages: 16 * rows * 32 * 32 bytes, zeroed once, before the first launch
-//           launch: not 0, and not the number of the launch before
+//           launch: any number but 0, since whoever gets a message clears it
 // rebuild   kgen build --variant v14
 //           (kgen 0.1.0, templates 7a7430ba)
 

@@ -121,7 +121,7 @@ def _meeting_lines(spec: Spec) -> list[str]:
         return [
             "all blocks have to run at the same time",
             f"messages: {spec.workspace_formula.words} bytes, zeroed once, before the first launch",
-            "launch: not 0, and not the number of the launch before",
+            "launch: any number but 0, since whoever gets a message clears it",
         ]
     cluster = f"clusters of {spec.blocks_per_row} blocks, which the kernel itself states"
     if spec.blocks_per_row <= PORTABLE_CLUSTER_BLOCKS:

@@ -174,7 +174,7 @@ def test_header_says_how_blocks_meet() -> None:
             "64 blocks per row, which meet in global memory",
             "all blocks have to run at the same time",
             "messages: 16 * rows * 64 * 64 bytes, zeroed once, before the first launch",
-            "launch: not 0, and not the number of the launch before",
+            "launch: any number but 0",
         ),
         "v11": ("16-byte accesses in all scans from the vector boundary below a row",),
     }
