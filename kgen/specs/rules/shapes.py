@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK
 from kgen.specs.rules.caches import REGISTER_USE, values_fit_the_registers
 from kgen.specs.rules.problem import SHAPE_RULES, Problem, ShapeCheck, rule, shape_rule
-from kgen.specs.spec import Spec
+from kgen.specs.spec import DEFAULT_COLS, DEFAULT_ROWS, Spec
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
@@ -175,6 +175,14 @@ def most_rows(spec: Spec) -> int:
     """Return the most rows of a launch."""
     is_limited = spec.row_split.is_co_resident
     return resident_blocks(spec) // spec.blocks_per_row if is_limited else MAX_DIMENSION
+
+
+def usual_shape(spec: Spec) -> tuple[int, int]:
+    """Return the rows and columns to take when none are named: as many as usual that fit."""
+    cols = spec.static_cols or DEFAULT_COLS
+    if spec.in_registers and spec.items_per_thread is not None:
+        cols = min(cols, spec.capacity)
+    return min(DEFAULT_ROWS, most_rows(spec)), cols
 
 
 def static_shared_bytes(spec: Spec) -> int:
