@@ -95,6 +95,7 @@ def write_benches(folder: Path) -> None:
     """Write the files of measurements."""
     write_json(folder / "h200/bench_cold.json", measurements(find_protocol("rotated", "cold")))
     write_json(folder / "h200/bench_short.json", measurements(find_protocol("rotated")))
+    write_json(folder / "h200/bench_limit.json", measurements(find_protocol("rotated")))
     write_json(folder / "h200/bench_warm.json", measurements(find_protocol("rotated", "warm")))
     write_json(folder / "h200/bench_report.json", measurements(find_protocol("report")))
     write_json(folder / "h200/sweep_v7.json", measurements(find_protocol("rotated")))
