@@ -34,8 +34,8 @@ SERIES = {
     "K series": "cpu and k1 to k4 are the softmax.cu study, which goes from serial code over a "
     "thread a row to a block a row.",
     "V series": "v1 to v9 are the steps of a report that was measured on a Tesla T4, from a plain "
-    "kernel to wide loads, registers, a warp a row and a fixed grid; v10, v11, v13 "
-    "and v14 go on from there to "
+    "kernel to wide loads, registers, a warp a row and a fixed grid; v10 to v14 go "
+    "on from there to "
     "rows of every length, for GPUs that have clusters and for those that do not.",
     "C series": "c1 is the study of one long vector, with one block on all of it.",
     "T series": "t1 and t2 are the same study by tiles, shared by many blocks or walked by one.",

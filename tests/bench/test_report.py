@@ -22,6 +22,7 @@ pytest.importorskip("matplotlib", reason="plots need matplotlib")
 BENCH = Path(__file__).parents[2] / "bench"
 PLOTS = {
     "percent_of_copy_cold.svg",
+    "percent_of_copy_limit.svg",
     "percent_of_copy_warm.svg",
     "percent_of_copy_report.svg",
     "percent_of_copy_short.svg",
