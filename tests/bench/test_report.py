@@ -26,7 +26,6 @@ PLOTS = {
     "percent_of_copy_warm.svg",
     "percent_of_copy_report.svg",
     "percent_of_copy_short.svg",
-    "percent_of_copy_limit.svg",
     "over_n_c1_t1_t2.svg",
     "over_n_v7_v8.svg",
 }
