@@ -1,5 +1,6 @@
-// softmax_v11: one block per row, three passes, exponentials kept in registers, all warps' results
-// for all warps of the warps' (maximum, sum) pairs, 16-byte accesses in all scans
+// softmax_v11: one block per row, three passes, exponentials kept in registers, each warp merges
+// the (maximum, sum) pairs of all warps, 16-byte accesses in all scans from the vector boundary
+// below a row
 //
 //   y[r][c] = exp(x - row_max) / row_sum
 //   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
@@ -19,7 +20,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v11
-//           (kgen 0.1.0, templates 74eb2058)
+//           (kgen 0.1.0, templates 7a7430ba)
 
 #include <cfloat>
 #include <cmath>

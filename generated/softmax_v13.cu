@@ -1,6 +1,6 @@
-// softmax_v13: a cluster of blocks per row, whose warps send their results asynchronously, three
-// passes, exponentials kept in registers, all warps' results for all warps of the warps' (maximum,
-// sum) pairs, 16-byte accesses in all scans
+// softmax_v13: 8 blocks per row, a cluster whose warps send their results asynchronously, three
+// passes, exponentials kept in registers, each warp merges the (maximum, sum) pairs of all warps,
+// 16-byte accesses in all scans
 //
 //   y[r][c] = exp(x - row_max) / row_sum
 //   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
@@ -18,8 +18,9 @@
 //           vectors), sm_90 or newer
 // launch    grid = rows * 8, block = 128
 //           dynamic shared memory = 0 bytes
+//           clusters of 8 blocks, which the kernel itself states
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates 74eb2058)
+//           (kgen 0.1.0, templates 7a7430ba)
 
 #include <cooperative_groups.h>
 

@@ -1,6 +1,6 @@
-// softmax_v14: several blocks per row in one launch, which meet in global memory, three passes,
-// exponentials kept in registers, all warps' results for all warps of the warps' (maximum, sum)
-// pairs, 16-byte accesses in all scans
+// softmax_v14: 32 blocks per row, which meet in global memory in one launch, three passes,
+// exponentials kept in registers, each warp merges the (maximum, sum) pairs of all warps, 16-byte
+// accesses in all scans
 //
 //   y[r][c] = exp(x - row_max) / row_sum
 //   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
@@ -17,8 +17,11 @@
 //           vectors)
 // launch    grid = rows * 32, block = 128
 //           dynamic shared memory = 0 bytes
+//           all blocks have to run at the same time
+//           messages: 16 * rows * 32 * 32 bytes, zeroed once, before the first launch
+//           launch: any number but 0, since whoever gets a message clears it
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates 74eb2058)
+//           (kgen 0.1.0, templates 7a7430ba)
 
 #include <cfloat>
 #include <cmath>

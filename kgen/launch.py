@@ -18,7 +18,7 @@ class Launch:
     `shared_bytes` is the dynamic shared memory of a block, `cluster_size` how many blocks are
     launched as a cluster (1: none). `args` names the kernel's arguments in order, each one of `x`
     (const float*), `y` (float*), `workspace` (a device pointer), `launch` (unsigned: `number`, not
-    0 and not that of the launch before), `rows` and `cols` (int). Of the blocks, `skipped_blocks`
+    0), `rows` and `cols` (int). Of the blocks, `skipped_blocks`
     first ones are not run (plan_last_rows). With `is_co_resident` they wait for each other, so all
     must run at once.
     """

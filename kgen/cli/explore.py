@@ -79,8 +79,8 @@ def show(
     items: Items = None,
     vec: Vec = None,
     threads: Threads = None,
-    rows: Annotated[int, typer.Option(help="Rows of the matrix.")] = 1024,
-    cols: Annotated[int, typer.Option(help="Elements of a row.")] = 4096,
+    rows: Annotated[int | None, typer.Option(help="Rows of the matrix: 1024, or fewer.")] = None,
+    cols: Annotated[int | None, typer.Option(help="Elements of a row: 4096, or fewer.")] = None,
     json: Json = False,
 ) -> None:
     """Show a variant: why it is as it is, the usual mistake; axes, launch, what it requires."""
@@ -89,10 +89,12 @@ def show(
     from kgen.launch import plan
     from kgen.specs import describe
     from kgen.specs.notes import notes
-    from kgen.specs.rules import static_shared_bytes
+    from kgen.specs.rules import static_shared_bytes, usual_shape
     from kgen.specs.variants import spelling
 
     target = find_target(with_options(variant, items, vec, threads))
+    usual_rows, usual_cols = usual_shape(target if isinstance(target, Spec) else target.spec)
+    rows, cols = usual_rows if rows is None else rows, usual_cols if cols is None else cols
     source = source_for(target, rows, cols)
     launches = plan(source, rows, cols)
     spec, note = source.spec, notes()[source.spec.version]

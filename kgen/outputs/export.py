@@ -13,12 +13,10 @@ from kgen.sources.kernels import kernels
 from kgen.sources.layout import NOTHING
 from kgen.sources.render import environment
 from kgen.sources.source import Source
-from kgen.specs.rules import MAX_DIMENSION, static_shared_bytes
+from kgen.specs.rules import MAX_DIMENSION, static_shared_bytes, usual_shape
 from kgen.specs.rules.shapes import most_rows
-from kgen.specs.spec import DEFAULT_COLS, Spec
+from kgen.specs.spec import Spec
 from kgen.toolchain import CompileOptions
-
-DEFAULT_ROWS = 1024
 
 
 def export(source: Source, directory: Path) -> tuple[Path, Path]:
@@ -43,6 +41,7 @@ def script(source: Source) -> str:
     spec = source.spec
     arguments = (kernel.args for kernel in kernels(spec))
     max_cols, max_cols_reason = _longest_row(spec)
+    default_rows, default_cols = usual_shape(spec)
     template = environment(spec.overlay).get_template("export.py.j2")
     text = template.render(
         s=spec,
@@ -50,13 +49,13 @@ def script(source: Source) -> str:
         kernels=list(zip(source.kernels, arguments, strict=True)),
         nvcc_options=CompileOptions().flags(),
         uses_workspace=spec.workspace_bytes(1) > 0,
-        max_rows=(max_rows := most_rows(spec)),
+        max_rows=most_rows(spec),
         portable_cluster=PORTABLE_CLUSTER_BLOCKS,
         max_cols=max_cols,
         max_cols_reason=max_cols_reason,
         max_grid_blocks=MAX_GRID_BLOCKS,
-        default_rows=min(DEFAULT_ROWS, max_rows),
-        default_cols=spec.static_cols or min(DEFAULT_COLS, max_cols),
+        default_rows=default_rows,
+        default_cols=min(default_cols, max_cols),
     )
     return text.replace(NOTHING, "")
 

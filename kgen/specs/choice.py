@@ -75,13 +75,15 @@ class RowSplit(Choice):
     `whole_blocks`: each of them has all its threads on the row, and `one_row` only.
     `cluster_size` blocks are launched as a cluster. `in_one_launch`: `blocks_per_row` blocks share
     a row and meet while they run, at most `most_blocks` of them; `is_co_resident`: all blocks of
-    the launch have to run at the same time. `includes` are the headers that its code needs.
+    the launch have to run at the same time. A block takes `states` places of shared memory for what
+    the warps or blocks of its row find. `includes` are the headers that its code needs.
     """
 
     tasks: Formula = formula("ceil_div(rows, rows_per_block)")
     block_cols: Formula = formula("cols")
     workspace_bytes: Formula = formula("0")
     cluster_size: Formula = formula("1")
+    states: Formula = formula("row_width // 32")
     kernel_per_phase: bool = False
     whole_blocks: bool = False
     one_row: bool = False

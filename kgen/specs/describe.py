@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgen.limits import WARP_SIZE
+from kgen.limits import PORTABLE_CLUSTER_BLOCKS, WARP_SIZE
 from kgen.specs.rules import MAX_DIMENSION
 from kgen.specs.spec import AXES, Spec, differences, format_value
 from kgen.specs.versions import VERSIONS
@@ -21,7 +21,8 @@ def title(spec: Spec) -> str:
     parts += [spec.cache.phrase, reduction]
     if spec.vectorises:
         bytes_each = spec.vec_size * spec.element_bytes
-        parts.append(f"{bytes_each}-byte accesses {spec.vec_scans.phrase}")
+        words = (f"{bytes_each}-byte accesses", spec.vec_scans.phrase, spec.unaligned.phrase)
+        parts.append(" ".join(filter(None, words)))
     if spec.prefetch:
         parts.append("the next vector fetched ahead")
     return ", ".join(filter(None, parts))
@@ -30,7 +31,7 @@ def title(spec: Spec) -> str:
 def _row(spec: Spec) -> str:
     """Return which threads work on a row."""
     if who := spec.target.phrase or spec.row_split.phrase:
-        return who
+        return f"{spec.blocks_per_row} {who}" if spec.row_split.in_one_launch else who
     threads = spec.row_threads
     if threads > WARP_SIZE and threads < spec.threads_per_block:
         return f"{threads // WARP_SIZE} warps per row"
@@ -106,7 +107,23 @@ def launch_lines(spec: Spec, symbols: tuple[str, ...]) -> list[str]:
         f"grid = {spec.grid.words}, block = {spec.threads_per_block}",
         f"dynamic shared memory = {spec.shared_formula.words} bytes",
     ]
+    if spec.row_split.in_one_launch:
+        return [*shape, *_meeting_lines(spec)]
     if len(symbols) == 1:
         return shape
     zeroed = f"stats: {spec.workspace_formula.words} bytes, zeroed before every call"
     return [*symbols, "in this order, each with " + shape[0], shape[1], zeroed]
+
+
+def _meeting_lines(spec: Spec) -> list[str]:
+    """Return what a launch needs so that the blocks of a row meet."""
+    if spec.row_split.is_co_resident:
+        return [
+            "all blocks have to run at the same time",
+            f"messages: {spec.workspace_formula.words} bytes, zeroed once, before the first launch",
+            "launch: any number but 0, since whoever gets a message clears it",
+        ]
+    cluster = f"clusters of {spec.blocks_per_row} blocks, which the kernel itself states"
+    if spec.blocks_per_row <= PORTABLE_CLUSTER_BLOCKS:
+        return [cluster]
+    return [cluster, "cudaFuncAttributeNonPortableClusterSizeAllowed = 1"]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kgen.limits import PORTABLE_CLUSTER_BLOCKS
 from kgen.specs.rules.threads import is_connected, natural_topology
 from kgen.specs.spec import Spec
 
@@ -56,13 +57,6 @@ def follow(spec: Spec, base: Spec, named: frozenset[str]) -> Spec:
     return spec
 
 
-@follower("threads_per_row", "target", "row_split")
-def _threads_per_row(spec: Spec, base: Spec) -> int | None:
-    if spec.is_host:
-        return 1
-    return None if spec.row_split.whole_blocks or base.is_host else spec.threads_per_row
-
-
 @follower("row_split", "target", "blocks_per_row")
 def _row_split(spec: Spec, base: Spec) -> str:
     if spec.is_host or (spec.blocks_per_row == 1 and spec.row_split.in_one_launch):
@@ -75,7 +69,15 @@ def _row_split(spec: Spec, base: Spec) -> str:
 def _blocks_per_row(spec: Spec, base: Spec) -> int:
     if not spec.row_split.in_one_launch:
         return 1
-    return 8 if spec.blocks_per_row == 1 else spec.blocks_per_row
+    fits = 1 < spec.blocks_per_row <= spec.row_split.most_blocks
+    return spec.blocks_per_row if fits else PORTABLE_CLUSTER_BLOCKS
+
+
+@follower("threads_per_row", "target", "row_split")
+def _threads_per_row(spec: Spec, base: Spec) -> int | None:
+    if spec.is_host:
+        return 1
+    return None if spec.row_split.whole_blocks or base.is_host else spec.threads_per_row
 
 
 @follower("row_loop", "target", "row_split")
@@ -101,6 +103,8 @@ def _threads_per_block(spec: Spec, base: Spec) -> int:
     reads=("threads_per_block",),
 )
 def _topology(spec: Spec, base: Spec) -> str:
+    if spec.merge.by_warp and not base.merge.by_warp:  # which was named
+        return natural_topology(spec, of_warps=True)
     brings_pairs = spec.merge.by_warp and not spec.is_online and not spec.row_split.kernel_per_phase
     fits = is_connected(spec) and (brings_pairs or not spec.topology.of_warps)
     return spec.topology if fits else natural_topology(spec)

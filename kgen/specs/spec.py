@@ -37,7 +37,8 @@ from kgen.specs.formula import Formula, formula
 
 # No GPU holds this many blocks at once, and row counters can still take one step past the last row.
 MAX_STRIDE_BLOCKS = 2**18
-# The row length that `auto` items cover when no other is known: that of the main study.
+# The shape when no other is named, and the row length that `auto` items cover: the main study's.
+DEFAULT_ROWS = 1024
 DEFAULT_COLS = 4096
 # The short word for several axes, and how `auto` is written where a choice sets a number.
 ROW_MAP = "row_map"
@@ -68,7 +69,9 @@ class Spec:
         None, "threads of a block that share a row: 1 to 32, or whole warps; auto is all of them"
     )
     row_split: RowSplit = choice_axis("row_split", "none", "the blocks that share a row")
-    blocks_per_row: int = axis(1, "blocks that share a row in one launch (row_split=cluster)")
+    blocks_per_row: int = axis(
+        1, "blocks that share a row in one launch: up to 16 of a cluster, or 128 co_resident"
+    )
     row_loop: RowLoop = choice_axis("row_loop", "once", "whether blocks go on to further rows")
     row_io: RowIo = choice_axis("row_io", "direct", "where the scans find the rows of a block")
     topology: Topology = choice_axis(
@@ -150,6 +153,15 @@ class Spec:
     def row_width(self) -> int:
         """Threads that share a row in one launch, those of all its blocks."""
         return self.row_threads * self.blocks_per_row
+
+    @property
+    def warp_states(self) -> int:
+        """Places of shared memory for what the warps of a row find.
+
+        Blocks of a cluster that go on to further rows have them twice, in turn.
+        """
+        in_turn = self.row_loop.repeats and self.row_split.in_one_launch
+        return int(self.row_split.states.of(self)) * (2 if in_turn else 1)
 
     @property
     def rows_per_block(self) -> int:

@@ -85,7 +85,7 @@ def test_show_says_what_each_choice_is(call: Call) -> None:
     assert [line for line in told if line not in lines] == []
 
 
-@pytest.mark.parametrize("variant", ["v9", "v9:exp=exp2", "v2", "cpu"])
+@pytest.mark.parametrize("variant", ["v9", "v9:exp=exp2", "v2", "cpu", "v10", "v13", "v14"])
 def test_show_says_why_before_the_axes(call: Call, variant: str) -> None:
     note = notes()[variant.partition(":")[0]]
     out = call("show", variant).out

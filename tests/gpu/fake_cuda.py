@@ -19,6 +19,13 @@ class OutOfMemory(Error, MemoryError):
     pass
 
 
+class FunctionAttribute(IntEnum):
+    """What can be asked for a kernel, of which PyCUDA has no name for the second."""
+
+    MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+    NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
+
+
 class FakeCuda:
     """A GPU with 227 KiB of shared memory a block and 64 KiB of memory; `log` tells what it did.
 
@@ -30,7 +37,7 @@ class FakeCuda:
     device_attribute = SimpleNamespace(
         MAX_SHARED_MEMORY_PER_BLOCK=49152, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=232448
     )
-    function_attribute = SimpleNamespace(MAX_DYNAMIC_SHARED_SIZE_BYTES="dynamic")
+    function_attribute = FunctionAttribute
 
     def __init__(self, **kernels):
         self.memory = np.zeros(1 << 16, np.uint8)

@@ -9,9 +9,10 @@ import pytest
 
 from kgen.errors import KernelFault, UsageError
 from kgen.gpu import device, execute
+from kgen.gpu.call import Kernels
 from kgen.launch import Launch, LaunchPlan
 from kgen.toolchain import Binary, KernelResources
-from tests.gpu.fake_cuda import Error, FakeCuda
+from tests.gpu.fake_cuda import Error, FakeCuda, FunctionAttribute
 
 ROWS, COLS = 3, 5
 ARGS = ("x", "y", "rows", "cols")
@@ -120,6 +121,38 @@ def test_every_call_clears_the_workspace(on):
     assert cuda.log.count("memset") == 2
 
 
+def test_blocks_that_run_together_find_what_the_call_before_left(on):
+    """Their workspace is zeroed once, and each call that is bound has a number of its own."""
+    numbers = []
+
+    def count(cuda, workspace, launch):
+        assert cuda.floats(workspace, 2).tolist() == [len(numbers)] * 2
+        numbers.append(launch)
+        cuda.floats(workspace, 2)[:] = len(numbers)
+
+    cuda = on(FakeCuda(count=count))
+    the_plan = plan("count", args=("workspace", "launch"), workspace_bytes=8)
+    call = Kernels(execute.gpu(), execute.compile_cubin(), replace(the_plan, keeps_workspace=True))
+    [step] = call.bind({"x": 0, "y": 0, "workspace": 1024}, cuda.Stream())
+    step.issue()
+    step.issue()
+    [other] = call.bind({"x": 0, "y": 0, "workspace": 2048}, cuda.Stream())
+    assert numbers == [1, 1] and "memset" not in cuda.log
+    numbers.clear()
+    other.issue()
+    assert numbers == [2]
+
+
+@pytest.mark.parametrize("blocks, asks", [(8, False), (16, True)])
+def test_asks_for_clusters_that_not_every_gpu_takes(on, blocks, asks):
+    cuda = on(FakeCuda(double=double))
+    the_plan = plan("double")
+    [launch] = the_plan.launches
+    large = replace(the_plan, launches=(replace(launch, cluster_size=blocks),))
+    execute.run(SOURCE, large, X)
+    assert ((FunctionAttribute.NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1) in cuda.log) is asks
+
+
 def test_a_binary_is_not_compiled_again(on, monkeypatch):
     on(FakeCuda(double=double))
     binary = execute.compile_cubin()
@@ -137,7 +170,7 @@ def test_bare_buffers_are_neither_guarded_nor_filled(on):
 def test_asks_for_much_shared_memory(on, dynamic, asks):
     cuda = on(FakeCuda(double=double), static_shared_bytes=100)
     execute.run(SOURCE, plan("double", shared_bytes=dynamic), X)
-    assert (("dynamic", dynamic) in cuda.log) is asks
+    assert ((FunctionAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic) in cuda.log) is asks
     assert ("double", (7, 1), (32, 1, 1), dynamic) in cuda.log
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from kgen.evidence.reference import softmax64
 from kgen.launch import Launch, LaunchPlan
+from tests.gpu.fake_cuda import FunctionAttribute
 
 
 class Error(Exception):
@@ -50,6 +51,7 @@ class FakePycuda:
         self.launches_at_events: list[int] = []
         self.compiled: list[tuple[str, dict[str, Any]]] = []
         self.dynamic_allowed: list[int] = []
+        self.large_clusters: list[int] = []
         self.contexts = 0
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +70,7 @@ class FakePycuda:
             memset_d8=self.memset,
             memset_d8_async=self.memset,
             device_attribute=SimpleNamespace(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN="optin"),
-            function_attribute=SimpleNamespace(MAX_DYNAMIC_SHARED_SIZE_BYTES="dynamic"),
+            function_attribute=FunctionAttribute,
         )
         vars(compiler).update(SourceModule=self.source_module)
         vars(package).update(driver=driver, compiler=compiler)
@@ -147,9 +149,11 @@ class FakeKernel:
         names = [launch.kernel for launch in gpu.plan.launches]
         self.gpu, self.planned = gpu, gpu.plan.launches[names.index(name)]
 
-    def set_attribute(self, attribute: str, value: int) -> None:
-        assert attribute == "dynamic"
-        self.gpu.dynamic_allowed.append(value)
+    def set_attribute(self, attribute: FunctionAttribute, value: int) -> None:
+        if attribute == FunctionAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES:
+            self.gpu.dynamic_allowed.append(value)
+        else:
+            self.gpu.large_clusters.append(value)
 
     def prepare(self, formats: str) -> None:
         letters = {"rows": "i", "cols": "i", "launch": "I"}

@@ -122,6 +122,14 @@ def test_its_formulas_are_those_of_kgen(variant: str, make: Any) -> None:
             assert module.shared_bytes(cols) == spec.shared_bytes(cols)
 
 
+@pytest.mark.parametrize("blocks, asked", [(8, []), (16, [1])])
+def test_asks_for_clusters_that_not_every_gpu_takes(
+    blocks: int, asked: list[int], make: Any
+) -> None:
+    exported = make(f"v13:blocks_per_row={blocks}")
+    assert exported.main() == 0 and exported.gpu.large_clusters == asked
+
+
 @pytest.mark.parametrize("variant", GPU_VERSIONS + OVERRIDES)
 def test_it_takes_the_shapes_that_the_kernel_takes(variant: str, make: Any) -> None:
     exported = make(variant)

@@ -166,6 +166,24 @@ def test_header_says_what_a_reader_needs() -> None:
     assert "barrier" in render(checked("c1")).text.split("#include")[0]
 
 
+def test_header_says_how_blocks_meet() -> None:
+    words = {
+        "v13": ("8 blocks per row, a cluster", "clusters of 8 blocks, which the kernel itself"),
+        "v13:blocks_per_row=16": ("clusters of 16", "NonPortableClusterSizeAllowed = 1"),
+        "v14:blocks_per_row=64": (
+            "64 blocks per row, which meet in global memory",
+            "all blocks have to run at the same time",
+            "messages: 16 * rows * 64 * 64 bytes, zeroed once, before the first launch",
+            "launch: any number but 0",
+        ),
+        "v11": ("16-byte accesses in all scans from the vector boundary below a row",),
+    }
+    for variant, expected in words.items():
+        header = render(checked(variant)).text.split("#include")[0].replace("\n// ", " ")
+        assert [word for word in expected if word not in header] == []
+    assert "NonPortable" not in render(checked("v13")).text
+
+
 def test_auto_items_that_cannot_cover_the_default_length_say_so() -> None:
     with pytest.raises(UsageError, match="cols=4096 needs"):
         render(checked("k1:cache=registers"))

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from kgen.errors import UsageError
 from kgen.specs.explain import explain
-from kgen.specs.rules import NUMBER_RULES, RULES, SHAPE_READS, problems, problems_for, require_valid
+from kgen.specs.rules import (
+    NUMBER_RULES,
+    RULES,
+    SHAPE_READS,
+    problems,
+    problems_for,
+    require_valid,
+    static_shared_bytes,
+)
 from kgen.specs.spec import Spec
 from kgen.specs.variants import parse
 from tests.strategies import CHOICES, specs
@@ -35,7 +43,10 @@ REFUSED = {
         "parked_pairs_keep_their_thread", "the writing kernel no longer has"
     ),
     "v7:row_split=none,blocks_per_row=2": ("blocks_share_rows_in_one_launch", "row_split=none: blocks.*have to meet; use row_split=cluster"),
-    "v13:blocks_per_row=3": ("blocks_share_rows_in_one_launch", "blocks_per_row=3 with.*a power of two from 2 to 16"),
+    "v13:blocks_per_row=3": ("blocks_of_a_row_are_a_power_of_two", "blocks_per_row=3: use a power of two from 1 to 128"),
+    "v13:blocks_per_row=0,items=1": ("blocks_of_a_row_are_a_power_of_two", "blocks_per_row=0: use"),
+    "cpu:blocks_per_row=4": ("host_has_one_thread", "blocks_per_row=4 with target=host.*use blocks_per_row=1 or target=device"),
+    "v13:topology=two_level": ("reduction_connects_the_row", "1024 threads a row.*it does not reach other blocks; use topology=all_warps"),
     "v13:blocks_per_row=32": ("blocks_share_rows_in_one_launch", "from 2 to 16"),
     "v13:cache=inputs_shared": ("a_split_row_is_kept_apart", "a block has a part of the row; use cache=inputs_registers"),
     "v13:merge=paired": ("warps_bring_pairs", "use topology=all_warps,merge=by_warp or neither"),
@@ -145,6 +156,25 @@ VALID = [
     "v9:grid=auto",
     "v5:min_blocks=8",
     "v5:normalize=divide",
+    "v13:row_map=warp",
+    "v13:cache=none",
+    "v13:unaligned=shift",
+    "v13:row_split=none",
+    "v13:row_split=co_resident",
+    "v13:row_map=grid",
+    "v13:row_loop=grid_stride",
+    "v13:op=log_softmax",
+    "v13:target=host",
+    "v7:blocks_per_row=4",
+    "k1:blocks_per_row=2",
+    "v14:row_split=cluster",
+    "v14:blocks_per_row=1",
+    "v11:threads=32",
+    "v11:row_map=block",
+    "v11:cache=none",
+    "v11:vec=1",
+    "v11:merge=paired",
+    "v7:merge=by_warp",
 ]
 
 
@@ -195,7 +225,10 @@ def test_problems_come_with_their_axes_and_a_way_out(spec) -> None:  # type: ign
         ("v7", 256, 65536, "items=auto would keep 64 x vec=4 values.*needs cache=none"),
         ("v5:static_cols=257", 1, 256, "static_cols=257 was compiled for rows of that length only"),
         ("v5:cache=shared", 1, 60000, "240000 bytes a block, more than the 232448 bytes"),
-        ("t1", 2**20, 2**22, "needs 4294967296 blocks"),
+        ("t1", 2**20, 2**22, "in tiles of 1024 needs 4294967296 blocks.*use a larger tile"),
+        ("v13", 2**28, 67, "with 8 blocks a row needs 2147483648 blocks.*use fewer"),
+        ("v13:items=1", 1, 5000, "items=1 x vec=4 x threads=128 x blocks_per_row=8 covers 4099 columns"),
+        ("v13", 1, 2**20, "items=auto would keep .* needs cache=none"),
         ("v1", 1, 2**31, "cols=2147483648: use 0 to"),
         ("v1", -1, 4, "rows=-1: use 0 to"),
     ],
@@ -203,6 +236,18 @@ def test_problems_come_with_their_axes_and_a_way_out(spec) -> None:  # type: ign
 def test_shapes_that_do_not_fit(variant: str, rows: int, cols: int, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         require_valid(parse(variant), rows, cols)
+
+
+def test_shared_memory_of_what_warps_and_blocks_send() -> None:
+    """Eight bytes a state: of the warps of all blocks, or of the blocks and of a block's warps."""
+    for variant, states in {
+        "v11": 8,
+        "v13:row_split=cluster": 8 * 4,
+        "v13": 8 * 4 + 1,  # the barrier
+        "v13:row_loop=grid_stride": 2 * (8 * 4 + 1),
+        "v14:blocks_per_row=16,threads=256": 16 + 8,
+    }.items():
+        assert static_shared_bytes(parse(variant)) == 8 * states
 
 
 def test_shapes_at_the_limit_fit() -> None:
@@ -218,6 +263,7 @@ NUMBERS = {
     "tile_size": st.sampled_from([None, 64, 1022, 100_000]),
     "threads_per_block": st.sampled_from([1, 32, 48, 64, 256, 1024]),
     "grid_blocks": st.sampled_from([None, 0, 3]),
+    "blocks_per_row": st.sampled_from([1, 2, 8, 32]),
     "min_blocks_per_sm": st.sampled_from([None, 1, 8, 33]),
     "static_cols": st.sampled_from([None, 0, 67, 16_384]),
 }

@@ -57,6 +57,14 @@ def test_named_axes_bring_others_along() -> None:
     assert parse("v9:row_split=tiles").row_loop == "once"
     assert parse("v3:op=log_softmax").cache == "inputs_registers"
     assert parse("k1:op=log_softmax").normalize == "reciprocal"
+    assert parse("v7:blocks_per_row=4").row_split == "cluster"
+    assert parse("v7:blocks_per_row=4").topology == "all_warps"
+    assert parse("k1:blocks_per_row=2").threads_per_row is None
+    assert parse("v14:row_split=cluster").blocks_per_row == 8
+    assert parse("v13:blocks_per_row=1").row_split == "none"
+    assert parse("v7:merge=by_warp").topology == "all_warps"
+    assert parse("v11:merge=paired").topology == "two_level"
+    assert parse("v11:cache=none").unaligned == "scalar_row"
 
 
 def test_a_named_axis_never_moves() -> None:

@@ -15,6 +15,7 @@ from kgen.specs.rules.shapes import (
     problems_for,
     refusals_for,
     static_shared_bytes,
+    usual_shape,
 )
 from kgen.specs.rules.threads import natural_topology
 from kgen.specs.spec import Spec
@@ -33,6 +34,7 @@ __all__ = [
     "refusals_for",
     "require_valid",
     "static_shared_bytes",
+    "usual_shape",
 ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK
 from kgen.specs.rules.caches import REGISTER_USE, values_fit_the_registers
 from kgen.specs.rules.problem import SHAPE_RULES, Problem, ShapeCheck, rule, shape_rule
-from kgen.specs.spec import Spec
+from kgen.specs.spec import DEFAULT_COLS, DEFAULT_ROWS, Spec
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
@@ -89,7 +89,8 @@ def _held_in_registers(spec: Spec, cols: int, word: str) -> Iterator[Problem]:
         head = f"items=auto would keep {needed.items_per_thread} x vec={vec} values in each of "
         head += f"threads={spec.threads_per_block}, more than its registers"
     else:
-        head = f"items={items} x vec={vec} x threads={spec.row_threads} covers "
+        blocks = f" x blocks_per_row={spec.blocks_per_row}" if spec.blocks_per_row > 1 else ""
+        head = f"items={items} x vec={vec} x threads={spec.row_threads}{blocks} covers "
         head += f"{spec.capacity} columns"
     ways = [f"items>={needed.items_per_thread}"] if items is not None and enough_registers else []
     if bigger := threads_that_hold(spec, cols):
@@ -102,7 +103,8 @@ def _held_in_registers(spec: Spec, cols: int, word: str) -> Iterator[Problem]:
 
 def _cache_that_holds(spec: Spec, cols: int) -> str:
     shared = spec.replace(cache="inputs_shared", items_per_thread=None)
-    if spec.is_host or list(row_fits_shared_memory(shared, 1, cols)):
+    is_split = spec.row_split.in_one_launch
+    if spec.is_host or is_split or list(row_fits_shared_memory(shared, 1, cols)):
         return "cache=none"
     return "cache=inputs_shared"
 
@@ -136,13 +138,17 @@ def row_fits_shared_memory(spec: Spec, rows: int, cols: int) -> Iterator[Problem
 
 @shape_rule
 def grid_has_enough_blocks(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
-    """Where blocks share a row, the tile decides how many there are."""
-    if not spec.is_host and (blocks := spec.grid_for(rows, cols)) > MAX_GRID_BLOCKS:
-        yield Problem(
-            ("tile_size",),
-            f"{rows} x {cols} in tiles of {spec.tile_cols} needs {blocks} blocks, more than "
-            f"the {MAX_GRID_BLOCKS} of a grid; use a larger tile",
-        )
+    """Where blocks share a row, a launch has more of them than rows."""
+    if spec.is_host or (blocks := spec.grid_for(rows, cols)) <= MAX_GRID_BLOCKS:
+        return
+    axis, part, way = "blocks_per_row", f"with {spec.blocks_per_row} blocks a row", "fewer"
+    if spec.uses_tiles:
+        axis, part, way = "tile_size", f"in tiles of {spec.tile_cols}", "a larger tile"
+    yield Problem(
+        (axis,),
+        f"{rows} x {cols} {part} needs {blocks} blocks, more than the {MAX_GRID_BLOCKS} of a "
+        f"grid; use {way}",
+    )
 
 
 @shape_rule
@@ -169,6 +175,14 @@ def most_rows(spec: Spec) -> int:
     """Return the most rows of a launch."""
     is_limited = spec.row_split.is_co_resident
     return resident_blocks(spec) // spec.blocks_per_row if is_limited else MAX_DIMENSION
+
+
+def usual_shape(spec: Spec) -> tuple[int, int]:
+    """Return the rows and columns to take when none are named: as many as usual that fit."""
+    cols = spec.static_cols or DEFAULT_COLS
+    if spec.in_registers and spec.items_per_thread is not None:
+        cols = min(cols, spec.capacity)
+    return min(DEFAULT_ROWS, most_rows(spec)), cols
 
 
 def static_shared_bytes(spec: Spec) -> int:

@@ -12,20 +12,24 @@ from kgen.specs.spec import MAX_STRIDE_BLOCKS, Spec
 
 # The axes that decide how many threads share a row.
 ROW_THREADS = ("threads_per_row", "threads_per_block")
+# The most that any row_split takes.
+MAX_BLOCKS_PER_ROW = 128
 
 
 def is_connected(spec: Spec) -> bool:
     """Whether the reduction combines exactly the threads of a row."""
-    reaches = spec.topology.across_blocks or spec.blocks_per_row == 1
+    reaches = spec.topology.across_blocks or not spec.row_split.in_one_launch
     return reaches and bool(spec.topology.connects.of(spec))
 
 
-def natural_topology(spec: Spec) -> str:
-    """Return the first declared topology that connects the threads of a row, or the spec's own."""
-    known = choices("topology", spec.overlay)
-    return next(
-        (word for word in known if is_connected(spec.replace(topology=word))), spec.topology
-    )
+def natural_topology(spec: Spec, of_warps: bool = False) -> str:
+    """Return the first declared topology that connects the threads of a row, or the spec's own.
+
+    `of_warps`: only those count that combine what whole warps found.
+    """
+    points = (spec.replace(topology=word) for word in choices("topology", spec.overlay))
+    asked = (point for point in points if point.topology.of_warps or not of_warps)
+    return next((point.topology for point in asked if is_connected(point)), spec.topology)
 
 
 def _connection(spec: Spec) -> str:
@@ -88,19 +92,21 @@ def rows_divide_the_block(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("target", "row_split", "row_loop", *ROW_THREADS)
+@rule("target", "row_split", "blocks_per_row", "row_loop", *ROW_THREADS)
 def host_has_one_thread(spec: Spec) -> Iterator[Problem]:
     """The host version is serial."""
+    blocks = spec.blocks_per_row
     asked = [
         (f"threads={spec.threads_per_block}", "threads=1", spec.threads_per_block != 1),
-        (f"row_split={spec.row_split}", "row_split=none", spec.row_split.kernel_per_phase),
+        (f"row_split={spec.row_split}", "row_split=none", spec.row_split.whole_blocks),
+        (f"blocks_per_row={blocks}", "blocks_per_row=1", blocks != 1),
         (f"row_loop={spec.row_loop}", "row_loop=once", spec.row_loop.repeats),
     ]
     wrong = [(given, serial) for given, serial, is_wrong in asked if is_wrong]
     if spec.is_host and wrong:
         given, serial = (",".join(words) for words in zip(*wrong, strict=True))
         yield Problem(
-            ("threads_per_block", "threads_per_row", "row_split", "row_loop", "target"),
+            (*ROW_THREADS, "row_split", "blocks_per_row", "row_loop", "target"),
             f"{given} with target=host: the host runs on one thread, row after row; use {serial} "
             "or target=device",
         )
@@ -125,18 +131,29 @@ def split_rows_have_whole_blocks(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("row_split", "blocks_per_row")
+@number_rule("blocks_per_row")
+def blocks_of_a_row_are_a_power_of_two(spec: Spec) -> Iterator[Problem]:
+    """What the blocks of a row found is combined by halves."""
+    blocks = spec.blocks_per_row
+    if not (1 <= blocks <= MAX_BLOCKS_PER_ROW and is_power_of_two(blocks)):
+        yield Problem(
+            ("blocks_per_row",),
+            f"blocks_per_row={blocks}: use a power of two from 1 to {MAX_BLOCKS_PER_ROW}",
+        )
+
+
+@rule("target", "row_split", "blocks_per_row")
 def blocks_share_rows_in_one_launch(spec: Spec) -> Iterator[Problem]:
     """blocks_per_row belongs to the ways in which blocks meet while they run."""
     blocks, most = spec.blocks_per_row, spec.row_split.most_blocks
     if not spec.row_split.in_one_launch:
-        if blocks != 1:
+        if blocks != 1 and not spec.is_host:
             yield Problem(
                 ("blocks_per_row", "row_split"),
                 f"blocks_per_row={blocks} with row_split={spec.row_split}: blocks that share a row "
                 "have to meet; use row_split=cluster or blocks_per_row=1",
             )
-    elif not 2 <= blocks <= most or not is_power_of_two(blocks):
+    elif not 2 <= blocks <= most:
         yield Problem(
             ("blocks_per_row", "row_split"),
             f"blocks_per_row={blocks} with row_split={spec.row_split}: use a power of two from 2 "
@@ -191,7 +208,7 @@ def shifted_rows_are_in_registers(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("topology", "target", "merge", "row_split", "blocks_per_row", *ROW_THREADS)
+@rule("topology", "target", "row_split", "blocks_per_row", *ROW_THREADS)
 def reduction_connects_the_row(spec: Spec) -> Iterator[Problem]:
     """The reduction must connect exactly the threads of a row."""
     if is_connected(spec):
@@ -199,6 +216,8 @@ def reduction_connects_the_row(spec: Spec) -> Iterator[Problem]:
     threads = f"{spec.row_threads} threads"
     if spec.row_threads == 1:
         threads, reason = "one thread", "it has the whole row, so there is nothing to combine"
+    elif spec.row_split.in_one_launch and not spec.topology.across_blocks:
+        threads, reason = f"{spec.row_width} threads", "it does not reach other blocks"
     elif is_connected(spec.replace(threads_per_row=1)):
         reason = "their results never meet"
     else:
@@ -248,7 +267,7 @@ def grid_belongs_to_a_row_loop(spec: Spec) -> Iterator[Problem]:
         )
     elif not 1 <= grid <= most:
         yield Problem(("grid_blocks",), f"grid={grid}: use 1 to {most} blocks")
-    elif grid % (blocks := max(spec.blocks_per_row, 1)):
+    elif grid % (blocks := spec.blocks_per_row):
         yield Problem(
             ("grid_blocks", "blocks_per_row"),
             f"grid={grid} with blocks_per_row={blocks}: the grid has whole rows; "
