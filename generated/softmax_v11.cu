@@ -20,7 +20,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v11
-//           (kgen 0.1.0, templates 7a7430ba)
+//           (kgen 0.1.0, templates 1ccde2b7)
 
 #include <cfloat>
 #include <cmath>
@@ -86,17 +86,17 @@ struct alignas(VEC_SIZE * sizeof(float)) Vec {
     float at[VEC_SIZE];
 };
 
-// The elements between a vector's boundary and the row that starts behind it.
-__device__ __forceinline__ int vec_shift(const float* row) {
-    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) / sizeof(float);
-}
-
 __device__ __forceinline__ Vec load_vec(const float* row, int v) {
     return reinterpret_cast<const Vec*>(row)[v];
 }
 
 __device__ __forceinline__ void store_vec(float* row, int v, Vec vec) {
     reinterpret_cast<Vec*>(row)[v] = vec;
+}
+
+// The elements between a vector's boundary and the row that starts behind it.
+__device__ __forceinline__ int vec_shift(const float* row) {
+    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) / sizeof(float);
 }
 
 // This thread's part of the row, in vectors from the boundary at or below its start, of which the

@@ -21,7 +21,7 @@
 //           messages: 16 * rows * 32 * 32 bytes, zeroed once, before the first launch
 //           launch: any number but 0, since whoever gets a message clears it
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates 7a7430ba)
+//           (kgen 0.1.0, templates 1ccde2b7)
 
 #include <cfloat>
 #include <cmath>

@@ -178,7 +178,8 @@ class Dataflow(ThreadNames):
     @property
     def vec_way(self) -> str:
         """The argument that says how a vector is accessed, where there is a choice."""
-        return "" if self.spec.unaligned.whole_row else ", is_aligned"
+        by_row = self.spec.unaligned.whole_row or self.spec.unaligned.is_shifted
+        return "" if by_row else ", is_aligned"
 
     @property
     def strides_unaligned(self) -> bool:
