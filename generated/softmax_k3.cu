@@ -16,7 +16,7 @@
 // launch    grid = rows, block = 32
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k3
-//           (kgen 0.1.0, templates 1ccde2b7)
+//           (kgen 0.1.0, templates fec4c4b4)
 
 #include <cfloat>
 #include <cmath>

@@ -15,12 +15,12 @@
 // parent    v7: topology two_level -> all_warps, merge paired -> by_warp, update online_shared ->
 //           three_pass, cache inputs_registers -> exps_registers, unaligned scalar_groups -> shift,
 //           exp expf -> exp2
-// requires  rows >= 1, 1 <= cols <= 4096, x and y aligned to 4 bytes (rows aligned to 16 use
-//           vectors)
+// requires  rows >= 1, 1 <= cols <= 4096, x and y aligned to 4 bytes (y is written by vectors where
+//           it is as far from a boundary of 16 as x)
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v11
-//           (kgen 0.1.0, templates 1ccde2b7)
+//           (kgen 0.1.0, templates fec4c4b4)
 
 #include <cfloat>
 #include <cmath>

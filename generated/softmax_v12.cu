@@ -15,12 +15,12 @@
 //           three_pass, cache inputs_registers -> exps_output, vec_size 4 -> 1, vec_scans both ->
 //           none, unaligned scalar_groups -> scalar_row, items_per_thread 4 -> auto,
 //           threads_per_block 256 -> 128, exp expf -> exp2
-// requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes (equally far from 16:
-//           chunks are written by 16 bytes)
+// requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes (y is written by vectors
+//           where it is as far from a boundary of 16 as x)
 // launch    grid = ceil(rows / 8), block = 128
 //           dynamic shared memory = 4 * (8 * cols + 3) bytes
 // rebuild   kgen build --variant v12
-//           (kgen 0.1.0, templates 1ccde2b7)
+//           (kgen 0.1.0, templates fec4c4b4)
 
 #include <cfloat>
 #include <cmath>

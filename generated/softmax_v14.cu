@@ -19,9 +19,9 @@
 //           dynamic shared memory = 0 bytes
 //           all blocks have to run at the same time
 //           messages: 16 * rows * 32 * 32 bytes, zeroed once, before the first launch
-//           launch: any number but 0, since whoever gets a message clears it
+//           launch: not 0, nor the number of a launch before that was broken off
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates 1ccde2b7)
+//           (kgen 0.1.0, templates fec4c4b4)
 
 #include <cfloat>
 #include <cmath>

@@ -18,9 +18,9 @@ class Launch:
     `shared_bytes` is the dynamic shared memory of a block, `cluster_size` how many blocks are
     launched as a cluster (1: none). `args` names the kernel's arguments in order, each one of `x`
     (const float*), `y` (float*), `workspace` (a device pointer), `launch` (unsigned: `number`, not
-    0), `rows` and `cols` (int). Of the blocks, `skipped_blocks`
-    first ones are not run (plan_last_rows). With `is_co_resident` they wait for each other, so all
-    must run at once.
+    0, nor that of a launch before that was broken off), `rows` and `cols` (int). Of the blocks,
+    `skipped_blocks` first ones are not run (plan_last_rows). With `is_co_resident` they wait for
+    each other, so all must run at once.
     """
 
     kernel: str
@@ -72,13 +72,12 @@ def plan_valid(spec: Spec, symbols: Sequence[str], rows: int, cols: int) -> Laun
             spec.threads_per_block,
             spec.shared_bytes(cols),
             kernel.args,
-            int(spec.row_split.cluster_size.of(spec)),
-            is_co_resident=spec.row_split.is_co_resident,
+            spec.cluster_size,
+            is_co_resident=spec.runs_at_once,
         )
         for symbol, kernel in zip(symbols, kernels(spec), strict=True)
     )
-    is_kept = spec.row_split.is_co_resident
-    return LaunchPlan(rows, cols, launches, spec.workspace_bytes(rows), is_kept)
+    return LaunchPlan(rows, cols, launches, spec.workspace_bytes(rows), spec.runs_at_once)
 
 
 def plan_last_rows(source: Source, rows: int, cols: int, count: int) -> LaunchPlan:

@@ -9,6 +9,7 @@ PORTABLE_CLUSTER_BLOCKS = 8  # above it a kernel has to opt in
 MAX_THREADS_PER_SM = 2048
 MAX_REGISTERS_PER_THREAD = 255
 REGISTERS_PER_SM = 65536
+H200_SMS = 132  # those of the GPU that has to hold blocks which wait for each other
 MAX_GRID_BLOCKS = 2**31 - 1
 # The most that any of them lets one block have (sm_90).
 MAX_SHARED_BYTES = 227 * 1024

@@ -17,6 +17,7 @@ from kgen.cpu.process import execute
 from kgen.errors import KernelFault, UsageError
 from kgen.launch import Launch, LaunchPlan
 from kgen.limits import (
+    H200_SMS,
     MAX_CLUSTER_BLOCKS,
     MAX_GRID_BLOCKS,
     MAX_SHARED_BYTES,
@@ -32,10 +33,6 @@ SCHEDULES = ("in_order", "reversed", "warp_greedy", "random")
 # How many OS threads run the blocks of a launch, and how many CUDA threads make that worth while.
 WORKERS = 2
 MIN_THREADS_FOR_WORKERS = 16384
-
-# The GPU that must hold a co-resident grid: an H100 or H200. A kernel whose registers allow fewer
-# blocks than its threads and shared memory do fails there all the same.
-RESIDENT_SMS = 132
 
 _ELEMENT_BYTES = 4
 _UNWRITTEN = np.uint8(0xFF)  # NaN bytes
@@ -138,12 +135,13 @@ def _check_launch(source: Source, launch: Launch) -> None:
             f"{name} is launched with {launch.grid} blocks, which is no multiple of its clusters "
             f"of {launch.cluster_size}"
         )
+    # A kernel whose registers allow fewer blocks fails on the GPU all the same.
     per_sm = occupancy(default_arch(), launch.block, 0, launch.shared_bytes).blocks_per_sm
-    resident = RESIDENT_SMS * per_sm
+    resident = H200_SMS * per_sm
     if launch.is_co_resident and launch.grid > resident:
         raise KernelFault(
             f"{name} is launched with {launch.grid} blocks that wait for each other, and a GPU of "
-            f"{RESIDENT_SMS} SMs holds at most {resident} blocks of {launch.block} threads and "
+            f"{H200_SMS} SMs holds at most {resident} blocks of {launch.block} threads and "
             f"{launch.shared_bytes} bytes of shared memory at once: launch fewer blocks"
         )
 

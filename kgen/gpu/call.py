@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -38,7 +37,6 @@ class Kernels:
     def __init__(self, gpu: Gpu, binary: Binary, plan: LaunchPlan) -> None:
         self.gpu, self.driver, self.plan = gpu, gpu.driver, plan
         self.names = " and ".join(_describe(launch) for launch in plan.launches)
-        self._numbers = itertools.count(1)
         module = self.driver.module_from_buffer(binary.image)
         resources = {kernel.kernel: kernel for kernel in binary.kernels}
         self.functions = [
@@ -51,7 +49,6 @@ class Kernels:
         `buffers` has the addresses of `x`, `y` and `workspace`.
         """
         values = {**buffers, "rows": self.plan.rows, "cols": self.plan.cols}
-        values["launch"] = next(self._numbers)
         launches = [
             Step(_describe(launch), self._launching(function, launch, values, stream))
             for function, launch in zip(self.functions, self.plan.launches, strict=True)
@@ -83,7 +80,7 @@ class Kernels:
             (launch.grid, 1),
             (launch.block, 1, 1),
             stream,
-            *(values[name] for name in launch.args),
+            *({**values, "launch": launch.number}[name] for name in launch.args),
             shared_size=launch.shared_bytes,
         )
 

@@ -56,6 +56,13 @@ class Dataflow(ThreadNames):
             return "tile_cols"
         return "row_cols" if self.has_idle_groups else self.length
 
+    # --- Rows in turn ---
+
+    @property
+    def turn(self) -> str:
+        """Which of two arrays a row has, where rows have them in turn."""
+        return "[round % 2]" if self.spec.takes_turns else ""
+
     # --- Chunks ---
 
     @property

@@ -31,7 +31,7 @@ def phases(spec: Spec) -> tuple[str, ...]:
 def kernels(spec: Spec) -> tuple[Kernel, ...]:
     """Return the kernels of a spec: one, or one a phase where blocks share a row."""
     if not spec.row_split.kernel_per_phase:
-        meeting = ("workspace", "launch") if spec.row_split.is_co_resident else ()
+        meeting = ("workspace", "launch") if spec.runs_at_once else ()
         return (Kernel("", phases(spec), ("x", "y", *meeting, *_sizes(spec))),)
     return tuple(
         Kernel(f"_{phase}", (phase,), (*_buffers(spec, phase), "workspace", *_sizes(spec)))

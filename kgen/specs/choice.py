@@ -75,8 +75,9 @@ class RowSplit(Choice):
     `whole_blocks`: each of them has all its threads on the row, and `one_row` only.
     `cluster_size` blocks are launched as a cluster. `in_one_launch`: `blocks_per_row` blocks share
     a row and meet while they run, at most `most_blocks` of them; `is_co_resident`: all blocks of
-    the launch have to run at the same time. A block takes `states` places of shared memory for what
-    the warps or blocks of its row find. `includes` are the headers that its code needs.
+    the launch have to run at the same time. A row has `states`, one of each warp or block, in
+    shared memory of every block, beside `static_bytes` of what it takes that they come. `includes`
+    are the headers that its code needs.
     """
 
     tasks: Formula = formula("ceil_div(rows, rows_per_block)")
@@ -84,6 +85,7 @@ class RowSplit(Choice):
     workspace_bytes: Formula = formula("0")
     cluster_size: Formula = formula("1")
     states: Formula = formula("row_width // 32")
+    static_bytes: Formula = formula("0")
     kernel_per_phase: bool = False
     whole_blocks: bool = False
     one_row: bool = False

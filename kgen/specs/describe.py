@@ -91,10 +91,10 @@ def requires(spec: Spec) -> str:
     else:
         length = f"1 <= cols <= {MAX_DIMENSION}"
     alignment = f"x and y aligned to {spec.element_bytes} bytes"
-    if spec.vectorises:
+    if spec.unaligned.is_shifted or spec.in_chunks:
+        alignment += " (y is written by vectors where it is as far from a boundary of 16 as x)"
+    elif spec.vectorises:
         alignment += f" (rows aligned to {spec.vec_size * spec.element_bytes} use vectors)"
-    if spec.in_chunks:
-        alignment += " (equally far from 16: chunks are written by 16 bytes)"
     arch = f", {spec.requires} or newer" if spec.requires else ""
     return f"rows >= 1, {length}, {alignment}{arch}"
 
@@ -117,11 +117,11 @@ def launch_lines(spec: Spec, symbols: tuple[str, ...]) -> list[str]:
 
 def _meeting_lines(spec: Spec) -> list[str]:
     """Return what a launch needs so that the blocks of a row meet."""
-    if spec.row_split.is_co_resident:
+    if spec.runs_at_once:
         return [
             "all blocks have to run at the same time",
             f"messages: {spec.workspace_formula.words} bytes, zeroed once, before the first launch",
-            "launch: any number but 0, since whoever gets a message clears it",
+            "launch: not 0, nor the number of a launch before that was broken off",
         ]
     cluster = f"clusters of {spec.blocks_per_row} blocks, which the kernel itself states"
     if spec.blocks_per_row <= PORTABLE_CLUSTER_BLOCKS:

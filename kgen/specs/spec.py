@@ -155,13 +155,19 @@ class Spec:
         return self.row_threads * self.blocks_per_row
 
     @property
-    def warp_states(self) -> int:
-        """Places of shared memory for what the warps of a row find.
+    def row_states(self) -> int:
+        """The states that the warps or blocks of a row tell each other."""
+        return int(self.row_split.states.of(self))
 
-        Blocks of a cluster that go on to further rows have them twice, in turn.
-        """
-        in_turn = self.row_loop.repeats and self.row_split.in_one_launch
-        return int(self.row_split.states.of(self)) * (2 if in_turn else 1)
+    @property
+    def takes_turns(self) -> bool:
+        """Whether rows have two arrays in turn for what their blocks tell each other."""
+        return self.row_loop.repeats and self.row_split.in_one_launch
+
+    @property
+    def cluster_size(self) -> int:
+        """Blocks that are launched as a cluster; 1: none."""
+        return int(self.row_split.cluster_size.of(self))
 
     @property
     def rows_per_block(self) -> int:

@@ -35,8 +35,7 @@ SERIES = {
     "thread a row to a block a row.",
     "V series": "v1 to v9 are the steps of a report that was measured on a Tesla T4, from a plain "
     "kernel to wide loads, registers, a warp a row and a fixed grid; v10 to v14 go "
-    "on from there to "
-    "rows of every length, for GPUs that have clusters and for those that do not.",
+    "on from there to rows of every length, with clusters and without.",
     "C series": "c1 is the study of one long vector, with one block on all of it.",
     "T series": "t1 and t2 are the same study by tiles, shared by many blocks or walked by one.",
 }

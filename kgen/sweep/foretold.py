@@ -125,7 +125,7 @@ def _meeting(spec: Spec) -> tuple[float, float, float, float]:
     if warps <= 1:
         return levels, 0.0, 0.0, merging
     steps = 1.0 if spec.merge.is_paired else 2.0
-    if spec.row_split.is_co_resident:  # a block's warps first, then the blocks
+    if spec.runs_at_once:  # a block's warps first, then the blocks
         found = ceil_div(spec.blocks_per_row, WARP_SIZE)
         return levels + 2 * 8, 4.25, 2.0, 2.0 + 2 * found
     if spec.topology.of_warps:

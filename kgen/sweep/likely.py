@@ -16,7 +16,6 @@ from kgen.overlay import OURS, Overlay
 from kgen.shape import Shape
 from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import Spec
-from kgen.specs.versions import VERSIONS
 from kgen.sweep.foretold import foretold_us
 from kgen.sweep.model_gpu import REFERENCE_GPU
 from kgen.sweep.plan import Plan
@@ -93,7 +92,7 @@ def _longest(cols: int) -> Iterator[tuple[str, Axes]]:
     """Rows that no registers hold: read again, from the nearest cache."""
     threads: Axes = {"threads_per_block": (256, 512, 1024)}
     grids = tuple(REFERENCE_GPU.multiprocessors * waves for waves in _GRID_WAVES)
-    yield from ((name, threads) for name in ("v6_double", "v12") if name in VERSIONS)
+    yield from (("v6_double", threads), ("v12", threads))
     yield "v9", {**threads, "grid_blocks": grids}
     yield "v5:vec=4,vec_scans=both", {**threads, "cache": ("inputs_shared",)}
     yield "v11", {**threads, "unaligned": ("scalar_groups",), "cache": ("none", "exps_output")}
@@ -148,10 +147,8 @@ def _kind(spec: Spec) -> object:
         spec.row_split,
         spec.row_width // spec.threads_per_block,
         spec.cache,
-        (
-            spec.row_loop,
-            spec.threads_per_row,
-        ),
+        spec.row_loop,
+        spec.threads_per_row,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kgen.limits import H200_SMS
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelGpu:
@@ -46,11 +48,11 @@ class ModelGpu:
 REFERENCE_GPU = ModelGpu(
     name="NVIDIA H200",
     arch="sm_90",
-    multiprocessors=132,
+    multiprocessors=H200_SMS,
     mhz=1980,
     dram_gb_per_s=4000,
     l2_gb_per_s=5500,
-    l1_gb_per_s=132 * 64 * 1.98,
+    l1_gb_per_s=H200_SMS * 64 * 1.98,
     l2_bytes=50 * 2**20,
     l1_bytes=256 * 2**10,
     launch_us=1.5,

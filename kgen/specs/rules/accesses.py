@@ -56,6 +56,18 @@ def unaligned_needs_vectors(spec: Spec) -> Iterator[Problem]:
         )
 
 
+@rule("unaligned", "cache", "vec_scans")
+def shifted_rows_are_in_registers(spec: Spec) -> Iterator[Problem]:
+    """Masked vectors are read once, into registers, and written from there."""
+    if spec.unaligned.is_shifted and not (spec.in_registers and spec.vec_first and spec.vec_second):
+        yield Problem(
+            ("unaligned", "cache", "vec_scans"),
+            f"unaligned={spec.unaligned} with cache={spec.cache} and vec_scans={spec.vec_scans}: "
+            "rows are shifted on their way into registers; use cache=inputs_registers,vec_scans="
+            "both or unaligned=scalar_groups",
+        )
+
+
 @rule("prefetch", "cache", "vec_scans", "row_io")
 def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
     """Prefetching overlaps a global vector load of the writing scan with its arithmetic."""

@@ -86,6 +86,17 @@ def there_is_something_to_divide(spec: Spec) -> Iterator[Problem]:
         )
 
 
+@rule("row_split", "cache", "blocks_per_row")
+def a_split_row_is_kept_apart(spec: Spec) -> Iterator[Problem]:
+    """A block's shared memory is laid out for whole rows."""
+    if spec.row_split.in_one_launch and spec.in_shared:
+        yield Problem(
+            ("cache", "row_split"),
+            f"cache={spec.cache} with row_split={spec.row_split}: a block has a part of the row; "
+            "use cache=inputs_registers or cache=exps_registers",
+        )
+
+
 @rule("row_split", "cache")
 def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
     """Registers and shared memory end with the kernel."""

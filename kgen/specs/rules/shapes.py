@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK
+from kgen.limits import H200_SMS, MAX_GRID_BLOCKS, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK
 from kgen.specs.rules.caches import REGISTER_USE, values_fit_the_registers
 from kgen.specs.rules.problem import SHAPE_RULES, Problem, ShapeCheck, rule, shape_rule
 from kgen.specs.spec import DEFAULT_COLS, DEFAULT_ROWS, Spec
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
-# The SMs of an H200, which all run at least one block, or as many as launch bounds promise.
-RESIDENT_SMS = 132
 # Maxima and sums are float32.
 STATS_VALUE_BYTES = 4
 # The axes that decide on which shapes a spec can run.
@@ -167,14 +165,16 @@ def waiting_blocks_run_together(spec: Spec, rows: int, cols: int) -> Iterator[Pr
 
 
 def resident_blocks(spec: Spec) -> int:
-    """Return how many blocks of a launch are sure to run at the same time."""
-    return RESIDENT_SMS * (spec.min_blocks_per_sm or 1)
+    """Return how many blocks of a launch are sure to run at the same time on an H200.
+
+    All its SMs run at least one block, or as many as launch bounds promise.
+    """
+    return H200_SMS * (spec.min_blocks_per_sm or 1)
 
 
 def most_rows(spec: Spec) -> int:
     """Return the most rows of a launch."""
-    is_limited = spec.row_split.is_co_resident
-    return resident_blocks(spec) // spec.blocks_per_row if is_limited else MAX_DIMENSION
+    return resident_blocks(spec) // spec.blocks_per_row if spec.runs_at_once else MAX_DIMENSION
 
 
 def usual_shape(spec: Spec) -> tuple[int, int]:
@@ -188,5 +188,6 @@ def usual_shape(spec: Spec) -> tuple[int, int]:
 def static_shared_bytes(spec: Spec) -> int:
     """Return the bytes of static shared memory that a block's reductions and copies take."""
     values = int(spec.topology.shared_values.of(spec))
-    own = int(spec.row_io.static_bytes.of(spec))
-    return STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values + own
+    met = STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values
+    met += int(spec.row_split.static_bytes.of(spec))
+    return met * (2 if spec.takes_turns else 1) + int(spec.row_io.static_bytes.of(spec))

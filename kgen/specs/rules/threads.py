@@ -161,17 +161,6 @@ def blocks_share_rows_in_one_launch(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("row_split", "cache", "blocks_per_row")
-def a_split_row_is_kept_apart(spec: Spec) -> Iterator[Problem]:
-    """A block's shared memory is laid out for whole rows."""
-    if spec.row_split.in_one_launch and spec.in_shared:
-        yield Problem(
-            ("cache", "row_split"),
-            f"cache={spec.cache} with row_split={spec.row_split}: a block has a part of the row; "
-            "use cache=inputs_registers or cache=exps_registers",
-        )
-
-
 @rule("topology", "merge", "update", "row_split")
 def warps_bring_pairs(spec: Spec) -> Iterator[Problem]:
     """What a warp's lanes know alike goes to a reduction of warps, and after three passes."""
@@ -193,18 +182,6 @@ def warps_bring_pairs(spec: Spec) -> Iterator[Problem]:
             ("merge", "update"),
             f"merge={spec.merge} with update={spec.update}: a warp sums against its maximum when "
             "it has that; use update=three_pass",
-        )
-
-
-@rule("unaligned", "cache", "vec_scans")
-def shifted_rows_are_in_registers(spec: Spec) -> Iterator[Problem]:
-    """Masked vectors are read once, into registers, and written from there."""
-    if spec.unaligned.is_shifted and not (spec.in_registers and spec.vec_first and spec.vec_second):
-        yield Problem(
-            ("unaligned", "cache", "vec_scans"),
-            f"unaligned={spec.unaligned} with cache={spec.cache} and vec_scans={spec.vec_scans}: "
-            "rows are shifted on their way into registers; use cache=inputs_registers,vec_scans="
-            "both or unaligned=scalar_groups",
         )
 
 
