@@ -46,6 +46,8 @@ def compared(
 ) -> list[dict[str, Any]]:
     """Time all pairs on a shape in one run; return a record of each that has both times."""
     found = list(pairs(revision))
+    if not found:
+        raise UsageError(f"{revision} has no file of a version: name a revision of git's")
     sources = [source for _, *both in found for source in both]
     timed = measure(of_targets(sources, *shape), protocol, provenance)
     records = []

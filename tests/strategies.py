@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from kgen.specs.declared import choices
+from kgen.specs.fields import CHOICE_AXES
 from kgen.specs.rules import problems, problems_for
-from kgen.specs.spec import CHOICE_AXES, Spec
+from kgen.specs.spec import Spec
 from kgen.specs.variants import apply
 from kgen.specs.versions import VERSIONS
 

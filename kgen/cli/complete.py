@@ -61,7 +61,7 @@ def _variants(text: str, overlay: Overlay) -> list[str]:
 def _settings(text: str, overlay: Overlay, done: str = "") -> list[str]:
     """Return the axes besides those that `done` sets; with an axis in the text, its values."""
     from kgen.specs.axes import AXIS_NAMES
-    from kgen.specs.spec import short_name
+    from kgen.specs.fields import short_name
 
     axis, equals, _ = text.partition("=")
     if equals:
@@ -73,7 +73,7 @@ def _settings(text: str, overlay: Overlay, done: str = "") -> list[str]:
 
 def _values(word: str, overlay: Overlay) -> list[str]:
     from kgen.specs.axes import AXIS_NAMES, listed_values
-    from kgen.specs.spec import SWEPT_NUMBERS, format_value
+    from kgen.specs.fields import SWEPT_NUMBERS, format_value
 
     axis = AXIS_NAMES.get(word, "")
     values = listed_values(axis, overlay) or SWEPT_NUMBERS.get(axis, ())

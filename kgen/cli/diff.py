@@ -10,7 +10,8 @@ import typer
 from kgen.cli.complete import complete_variant
 from kgen.cli.console import Json, print_code, print_json
 from kgen.errors import UsageError
-from kgen.specs.spec import Spec, format_value, short_name
+from kgen.specs.fields import format_value, short_name
+from kgen.specs.spec import Spec
 
 if TYPE_CHECKING:
     from kgen.sources.source import Source

@@ -18,7 +18,8 @@ from kgen.cli.console import (
     with_options,
 )
 from kgen.errors import UsageError
-from kgen.specs.spec import AXES, ROW_MAP, Spec, format_value, short_name
+from kgen.specs.fields import AXES, ROW_MAP, format_value, short_name
+from kgen.specs.spec import Spec
 
 if TYPE_CHECKING:
     from kgen.specs.notes import Note

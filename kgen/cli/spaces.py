@@ -66,7 +66,7 @@ def spaces(
 
 
 def _axes(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    from kgen.specs.spec import short_name
+    from kgen.specs.fields import short_name
     from kgen.sweep.space import parse_setting
 
     axes: dict[str, tuple[str, ...]] = {}

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import simpleeval
 
 from kgen.sources.render import render
+from kgen.specs.fields import AXES, format_value
 from kgen.specs.rules import problems
-from kgen.specs.spec import AXES, Spec, format_value
+from kgen.specs.spec import Spec
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DEFINITION = re.compile(

@@ -12,8 +12,9 @@ from kgen.sources.constants import disagreements
 from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
 from kgen.specs.axes import listed_values, parse_value
+from kgen.specs.fields import AXES, ROW_MAP, row_map_axes
 from kgen.specs.rules import require_valid
-from kgen.specs.spec import AXES, ROW_MAP, Spec, row_map_axes
+from kgen.specs.spec import Spec
 from kgen.specs.versions import find_version
 
 

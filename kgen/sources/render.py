@@ -18,8 +18,9 @@ from kgen.sources.layout import MAX_LINE, NOTHING, laid_out
 from kgen.sources.source import Source
 from kgen.specs import describe, notes
 from kgen.specs.declared import CHOICES_FILE, choices
+from kgen.specs.fields import AXES, CHOICE_AXES
 from kgen.specs.rules import require_valid
-from kgen.specs.spec import AXES, CHOICE_AXES, DEFAULT_COLS, Spec, differences
+from kgen.specs.spec import DEFAULT_COLS, Spec, differences
 from kgen.specs.variants import spelling, stem
 from kgen.specs.versions import find_version
 from kgen.version import __version__

@@ -10,16 +10,16 @@ from kgen.overlay import OURS, Overlay
 from kgen.specs.choice import Choice
 from kgen.specs.declared import choices as declared
 from kgen.specs.declared import chosen
-from kgen.specs.spec import (
+from kgen.specs.fields import (
     AUTO,
     AXES,
     CHOICE_AXES,
     ROW_MAP,
     SWEPT_NUMBERS,
-    Spec,
     format_value,
     short_name,
 )
+from kgen.specs.spec import Spec
 from kgen.text import did_you_mean
 
 _TYPES = get_type_hints(Spec)

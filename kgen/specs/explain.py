@@ -9,9 +9,10 @@ from typing import Any
 
 from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE
 from kgen.specs.axes import listed_values
+from kgen.specs.fields import format_value, short_name
 from kgen.specs.rules import Problem, natural_topology, problems, problems_for
 from kgen.specs.rules.caches import value_limit
-from kgen.specs.spec import DEFAULT_COLS, Spec, differences, format_value, short_name
+from kgen.specs.spec import DEFAULT_COLS, Spec, differences
 from kgen.specs.variants import spelling
 from kgen.specs.versions import find_version
 

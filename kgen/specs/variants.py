@@ -9,17 +9,10 @@ from typing import Any
 from kgen.errors import UsageError
 from kgen.overlay import OURS, Overlay
 from kgen.specs.axes import choices, find_axis, parse_value
+from kgen.specs.fields import AXES, ROW_MAP, format_value, row_map_axes, short_name
 from kgen.specs.follow import MOVING_AXES, follow
 from kgen.specs.rules import require_valid
-from kgen.specs.spec import (
-    AXES,
-    ROW_MAP,
-    Spec,
-    differences,
-    format_value,
-    row_map_axes,
-    short_name,
-)
+from kgen.specs.spec import Spec, differences
 from kgen.specs.versions import find_version
 from kgen.text import names_a_file
 

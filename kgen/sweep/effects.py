@@ -10,7 +10,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
-from kgen.specs.spec import AXES, short_name
+from kgen.specs.fields import AXES, short_name
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.sweep.rows import axes_of, cost_us, is_tied, ranked, ratio
 

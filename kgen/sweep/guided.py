@@ -16,7 +16,7 @@ from typing import Any
 
 from kgen.errors import MissingTool
 from kgen.sources.source import Source
-from kgen.specs.spec import AXES
+from kgen.specs.fields import AXES
 from kgen.store.measurement import Measurement
 from kgen.sweep.rows import axes_of, contenders, cost_us, typed_axes
 from kgen.text import install_hint

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from kgen.errors import UsageError
 from kgen.shape import Shape
+from kgen.specs.fields import AXES, axes_set_by
 from kgen.specs.follow import LEADING_AXES, MOVING_AXES, follow
 from kgen.specs.rules import NUMBER_RULES, RULES, SHAPE_READS, Rule, name_of, refusals_for
-from kgen.specs.spec import AXES, Spec, axes_set_by
+from kgen.specs.spec import Spec
 from kgen.specs.variants import settings
 from kgen.sweep.point import Point
 from kgen.sweep.space import Space

@@ -13,7 +13,8 @@ from typing import Any
 from kgen.errors import UsageError
 from kgen.specs.axes import parse_value
 from kgen.specs.declared import RECORDS
-from kgen.specs.spec import AXES, ROW_MAP, Spec, format_value
+from kgen.specs.fields import AXES, ROW_MAP, format_value
+from kgen.specs.spec import Spec
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.timing.statistics import Ratio, paired_ratio
 

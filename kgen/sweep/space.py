@@ -13,7 +13,7 @@ from kgen.errors import UsageError
 from kgen.overlay import OURS, Overlay
 from kgen.shape import Shape
 from kgen.specs.axes import find_axis, parse_value, swept_values
-from kgen.specs.spec import AXES, axes_set_by, format_value, short_name
+from kgen.specs.fields import AXES, axes_set_by, format_value, short_name
 from kgen.specs.variants import settings
 from kgen.specs.versions import VERSIONS
 from kgen.sweep.where import Where

@@ -15,7 +15,7 @@ import simpleeval
 from kgen.errors import UsageError
 from kgen.overlay import OURS, Overlay
 from kgen.specs.axes import AXIS_NAMES, listed_values, parse_value
-from kgen.specs.spec import format_value
+from kgen.specs.fields import format_value
 from kgen.specs.versions import find_version
 from kgen.text import did_you_mean
 

@@ -19,7 +19,7 @@ import typer
 
 from kgen.cli.app import app
 from kgen.cli.completion import _COMPLETES, Shell
-from kgen.specs.spec import AXES, ROW_MAP, short_name
+from kgen.specs.fields import AXES, ROW_MAP, short_name
 from kgen.specs.versions import VERSIONS
 from tests.cli.conftest import Ended
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kgen.specs.declared import RECORDS, choices
+from kgen.specs.fields import AXES, short_name
 from kgen.specs.notes import notes
-from kgen.specs.spec import AXES, short_name
 from kgen.specs.variants import parse
 from kgen.specs.versions import SERIES, VERSIONS
 from tests.cli.conftest import Ended

@@ -122,7 +122,7 @@ def test_every_call_clears_the_workspace(on):
 
 
 def test_blocks_that_run_together_find_what_the_call_before_left(on):
-    """Their workspace is zeroed once, and each call that is bound has a number of its own."""
+    """Their workspace is zeroed once, and their launches have the numbers of the plan."""
     numbers = []
 
     def count(cuda, workspace, launch):
@@ -136,11 +136,7 @@ def test_blocks_that_run_together_find_what_the_call_before_left(on):
     [step] = call.bind({"x": 0, "y": 0, "workspace": 1024}, cuda.Stream())
     step.issue()
     step.issue()
-    [other] = call.bind({"x": 0, "y": 0, "workspace": 2048}, cuda.Stream())
     assert numbers == [1, 1] and "memset" not in cuda.log
-    numbers.clear()
-    other.issue()
-    assert numbers == [2]
 
 
 @pytest.mark.parametrize("blocks, asks", [(8, False), (16, True)])

@@ -11,7 +11,8 @@ from kgen.errors import UsageError
 from kgen.sources.edited import read_source
 from kgen.sources.render import MAX_LINE, render
 from kgen.specs.declared import choices
-from kgen.specs.spec import AXES, CHOICE_AXES, ROW_MAP, Spec
+from kgen.specs.fields import AXES, CHOICE_AXES, ROW_MAP
+from kgen.specs.spec import Spec
 from kgen.specs.variants import MAX_STEM, checked
 from kgen.specs.versions import VERSIONS
 from tests.sources.files import edited
@@ -174,7 +175,7 @@ def test_header_says_how_blocks_meet() -> None:
             "64 blocks per row, which meet in global memory",
             "all blocks have to run at the same time",
             "messages: 16 * rows * 64 * 64 bytes, zeroed once, before the first launch",
-            "launch: any number but 0",
+            "launch: not 0, nor the number of a launch before that was broken off",
         ),
         "v11": ("16-byte accesses in all scans from the vector boundary below a row",),
     }

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from kgen.errors import UsageError
 from kgen.specs.axes import listed_values, swept_values
+from kgen.specs.fields import AXES, SWEPT_NUMBERS
 from kgen.specs.follow import LEADING_AXES, MOVING_AXES, follow
-from kgen.specs.spec import AXES, SWEPT_NUMBERS, Spec
+from kgen.specs.spec import Spec
 from kgen.specs.variants import apply, parse, spelling, stem
 from kgen.specs.versions import VERSIONS
 from tests.strategies import CHOICES, specs

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from kgen.errors import UsageError
 from kgen.specs.axes import parse_value
+from kgen.specs.fields import AXES, short_name
 from kgen.specs.rules import RULES, Problem, Rule, problems, problems_for, refusals_for
-from kgen.specs.spec import AXES, Spec, short_name
+from kgen.specs.spec import Spec
 from kgen.specs.variants import apply
 from kgen.specs.variants import settings as read_variant
 from kgen.sweep import plan as plan_module

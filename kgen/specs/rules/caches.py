@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.limits import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM
+from kgen.specs.fields import short_name
 from kgen.specs.rules.problem import Problem, rule
-from kgen.specs.spec import Spec, short_name
+from kgen.specs.spec import Spec
 
 # Addresses, loop state and the reduction need registers beside the cache itself.
 OTHER_REGISTERS = 16

@@ -12,8 +12,6 @@ from kgen.specs.spec import MAX_STRIDE_BLOCKS, Spec
 
 # The axes that decide how many threads share a row.
 ROW_THREADS = ("threads_per_row", "threads_per_block")
-# The most that any row_split takes.
-MAX_BLOCKS_PER_ROW = 128
 
 
 def is_connected(spec: Spec) -> bool:
@@ -135,10 +133,10 @@ def split_rows_have_whole_blocks(spec: Spec) -> Iterator[Problem]:
 def blocks_of_a_row_are_a_power_of_two(spec: Spec) -> Iterator[Problem]:
     """What the blocks of a row found is combined by halves."""
     blocks = spec.blocks_per_row
-    if not (1 <= blocks <= MAX_BLOCKS_PER_ROW and is_power_of_two(blocks)):
+    most = max(choice.most_blocks for choice in choices("row_split", spec.overlay).values())  # type: ignore[attr-defined]
+    if not (1 <= blocks <= most and is_power_of_two(blocks)):
         yield Problem(
-            ("blocks_per_row",),
-            f"blocks_per_row={blocks}: use a power of two from 1 to {MAX_BLOCKS_PER_ROW}",
+            ("blocks_per_row",), f"blocks_per_row={blocks}: use a power of two from 1 to {most}"
         )
 
 
