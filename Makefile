@@ -25,7 +25,7 @@ lint: $(READY)
 	$(BIN)/black --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror generated/*.cu generated/*.cpp kgen/cpu/runtime/*.* kgen/cpu/runtime/include/*.h kgen/cpu/runtime/observe/* kgen/gpu/copy.cu
+	$(BIN)/clang-format --dry-run --Werror generated/*.cu generated/*.cpp kgen/cpu/runtime/*.* kgen/cpu/runtime/include/*.h kgen/cpu/runtime/observe/* kgen/gpu/copy.cu kgen/timing/judge.cu
 	$(BIN)/kgen build --all --check
 
 $(READY): pyproject.toml

@@ -1,4 +1,4 @@
-// softmax_k3: one block per row, three passes, exponentials parked in the output, shuffles in one
+// softmax_k3: one block per row, three passes, exponentials parked in the output, shuffles down one
 // warp
 //
 //   y[r][c] = exp(x - row_max) / row_sum
@@ -7,16 +7,16 @@
 //
 // variant   k3
 // spec      op=softmax target=device threads_per_row=auto row_split=none blocks_per_row=1
-//           row_loop=once row_io=direct topology=warp merge=separate update=three_pass
+//           row_loop=once row_io=direct topology=warp_down merge=separate update=three_pass
 //           cache=exps_output vec_size=1 vec_scans=none unaligned=scalar_row prefetch=false
 //           items_per_thread=auto trip=static tile_size=auto threads_per_block=32 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=expf normalize=divide static_cols=auto
-// parent    k2: topology tree -> warp, threads_per_block 512 -> 32
+// parent    k2: topology tree -> warp_down, threads_per_block 512 -> 32
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    grid = rows, block = 32
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k3
-//           (kgen 0.1.0, templates fec4c4b4)
+//           (kgen 0.1.0, templates 1594ac59)
 
 #include <cfloat>
 #include <cmath>
@@ -34,14 +34,15 @@ struct Sum {
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
-// Every lane gets the value of its group of WIDTH neighbours; `lanes` are those that take part.
+// The first of WIDTH neighbours combines the values of all of them, and hands the result to the
+// others; `lanes` are those that take part.
 template <typename Op, int WIDTH>
 __device__ __forceinline__ float warp_reduce(float value, unsigned lanes) {
 #pragma unroll
     for (int offset = WIDTH / 2; offset > 0; offset /= 2) {
-        value = Op::combine(value, __shfl_xor_sync(lanes, value, offset));
+        value = Op::combine(value, __shfl_down_sync(lanes, value, offset, WIDTH));
     }
-    return value;
+    return __shfl_sync(lanes, value, 0, WIDTH);
 }
 
 // The threads of a row are lanes of one warp, so shuffles alone reach all of them.

@@ -17,7 +17,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v6
-//           (kgen 0.1.0, templates fec4c4b4)
+//           (kgen 0.1.0, templates 1594ac59)
 
 #include <cfloat>
 #include <cmath>
@@ -109,11 +109,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
 
     // Scan 1: maximum and sum of this thread's elements, then of the row's.
     State thread_state = empty_state();
-    for (int v = threadIdx.x; v < vecs; v += THREADS_PER_BLOCK) {
-        const Vec vec = load_vec(x_row, v);
+    if (is_aligned) {  // a row without vectors is spared the loop
+        for (int v = threadIdx.x; v < vecs; v += THREADS_PER_BLOCK) {
+            const Vec vec = load_vec(x_row, v);
 #pragma unroll
-        for (int k = 0; k < VEC_SIZE; ++k) {
-            update(thread_state, vec.at[k]);
+            for (int k = 0; k < VEC_SIZE; ++k) {
+                update(thread_state, vec.at[k]);
+            }
         }
     }
     for (int c = vecs * VEC_SIZE + threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {

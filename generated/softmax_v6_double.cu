@@ -17,7 +17,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v6_double
-//           (kgen 0.1.0, templates fec4c4b4)
+//           (kgen 0.1.0, templates 1594ac59)
 
 #include <cfloat>
 #include <cmath>
@@ -113,11 +113,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
 
     // Scan 1: maximum and sum of this thread's elements, then of the row's.
     State thread_state = empty_state();
-    for (int v = threadIdx.x; v < vecs; v += THREADS_PER_BLOCK) {
-        const Vec vec = load_vec(x_row, v);
+    if (is_aligned) {  // a row without vectors is spared the loop
+        for (int v = threadIdx.x; v < vecs; v += THREADS_PER_BLOCK) {
+            const Vec vec = load_vec(x_row, v);
 #pragma unroll
-        for (int k = 0; k < VEC_SIZE; ++k) {
-            update(thread_state, vec.at[k]);
+            for (int k = 0; k < VEC_SIZE; ++k) {
+                update(thread_state, vec.at[k]);
+            }
         }
     }
     for (int c = vecs * VEC_SIZE + threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
@@ -127,13 +129,15 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
 
     // Scan 2: the output.
     const float inverse_sum = 1.0f / row_state.d;
-    for (int v = threadIdx.x; v < vecs; v += THREADS_PER_BLOCK) {
-        Vec vec = load_vec(x_row, v);
+    if (is_aligned) {  // a row without vectors is spared the loop
+        for (int v = threadIdx.x; v < vecs; v += THREADS_PER_BLOCK) {
+            Vec vec = load_vec(x_row, v);
 #pragma unroll
-        for (int k = 0; k < VEC_SIZE; ++k) {
-            vec.at[k] = expf(vec.at[k] - row_state.m) * inverse_sum;
+            for (int k = 0; k < VEC_SIZE; ++k) {
+                vec.at[k] = expf(vec.at[k] - row_state.m) * inverse_sum;
+            }
+            store_vec(y_row, v, vec);
         }
-        store_vec(y_row, v, vec);
     }
     for (int c = vecs * VEC_SIZE + threadIdx.x; c < cols; c += THREADS_PER_BLOCK) {
         y_row[c] = expf(x_row[c] - row_state.m) * inverse_sum;

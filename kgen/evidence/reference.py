@@ -8,6 +8,7 @@ theirs are relative to.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -150,12 +151,20 @@ class Reference:
             return Verdict(ok=False, reason=shapes)
         if y.size == 0:
             return Verdict(ok=True)
-        starts = range(0, y.shape[0], self._step)
         with ThreadPoolExecutor() as pool:
-            chunks = list(pool.map(lambda start: self._measure(y, start, op), starts))
-        return _verdict(chunks, serial_additions, y.shape[1], op)
+            chunks = list(pool.map(lambda start: self._measure(y, start, op), self._starts))
+        return verdict_of(chunks, serial_additions, y.shape[1], op)
 
-    def _measure(self, y: Array, start: int, op: Op) -> _Chunk:
+    def expected(self, op: Op = SOFTMAX) -> Iterator[NDArray[np.float64]]:
+        """Yield the results, some rows after the other."""
+        with ThreadPoolExecutor() as pool:
+            yield from pool.map(lambda start: self._expected(start, op), self._starts)
+
+    @property
+    def _starts(self) -> range:
+        return range(0, self.x.shape[0], self._step)
+
+    def _measure(self, y: Array, start: int, op: Op) -> Errors:
         return _measure_chunk(y[start : start + self._step], self._expected(start, op), start, op)
 
     def _expected(self, start: int, op: Op) -> NDArray[np.float64]:
@@ -167,7 +176,8 @@ class Reference:
         return expected
 
 
-def _verdict(chunks: list[_Chunk], serial_additions: int, cols: int, op: Op) -> Verdict:
+def verdict_of(chunks: Sequence[Errors], serial_additions: int, cols: int, op: Op) -> Verdict:
+    """Return the verdict on an output of rows of `cols`, of the errors in all parts of it."""
     worst = max(chunks, key=lambda chunk: chunk.max_rel_error)
     sums = max(chunks, key=lambda chunk: chunk.row_sum_error)
     wrong_element = _element_reason(worst, serial_additions, op)
@@ -184,8 +194,8 @@ def _verdict(chunks: list[_Chunk], serial_additions: int, cols: int, op: Op) -> 
 
 
 @dataclass(frozen=True)
-class _Chunk:
-    """The largest errors within a few rows, and where they are."""
+class Errors:
+    """The largest errors within some rows, and where they are."""
 
     max_abs_error: float
     max_rel_error: float
@@ -195,7 +205,7 @@ class _Chunk:
 
 
 @np.errstate(all="ignore")
-def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int, op: Op) -> _Chunk:
+def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int, op: Op) -> Errors:
     got = y.astype(np.float64)
     finite = np.isfinite(expected)
     names = {"y": expected, "y_max": expected.max(axis=1, keepdims=True)}
@@ -209,7 +219,7 @@ def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int, op: Op) 
     sum_error[np.isnan(sum_error) | ~finite.all(axis=1)] = 0.0
     row, col = (int(i) for i in np.unravel_index(np.argmax(relative), relative.shape))
     sum_row = int(np.argmax(sum_error))
-    return _Chunk(
+    return Errors(
         max_abs_error=float(error.max()),
         max_rel_error=float(relative[row, col]),
         worst=WorstElement(start + row, col, float(got[row, col]), float(expected[row, col])),
@@ -218,7 +228,7 @@ def _measure_chunk(y: Array, expected: NDArray[np.float64], start: int, op: Op) 
     )
 
 
-def _element_reason(chunk: _Chunk, serial_additions: int, op: Op) -> str:
+def _element_reason(chunk: Errors, serial_additions: int, op: Op) -> str:
     row, col, got, expected = chunk.worst
     place = f"element (row {row}, column {col})"
     if math.isnan(got) and not math.isnan(expected):
@@ -234,7 +244,7 @@ def _element_reason(chunk: _Chunk, serial_additions: int, op: Op) -> str:
     )
 
 
-def _sum_reason(chunk: _Chunk, serial_additions: int, cols: int) -> str:
+def _sum_reason(chunk: Errors, serial_additions: int, cols: int) -> str:
     allowed = row_sum_tolerance(serial_additions, cols)
     if chunk.row_sum_error <= allowed:
         return ""

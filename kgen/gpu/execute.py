@@ -53,12 +53,21 @@ def run(
             f"the plan is for float32 {plan.rows} x {plan.cols}, not {x.dtype}{x.shape}"
         )
     binary = binary or compile_cubin(source, device_info().arch, options)
-    device = gpu()
-    with device.active():
-        with device.blaming(f"loading {source.filename}"):
-            call = Call(device, binary, plan, x, is_bare)
+    with gpu().active():
+        call = called(source.filename, binary, plan, x, is_bare)
         try:
-            call.run_step_by_step()
             return call.output()
         finally:
             call.free()
+
+
+def called(name: str, binary: Binary, plan: LaunchPlan, x: Matrix, is_bare: bool = False) -> Call:
+    """Return a call that has run, for who frees it; as `run`, while the GPU is active."""
+    with gpu().blaming(f"loading {name}"):
+        call = Call(gpu(), binary, plan, x, is_bare)
+    try:
+        call.run_step_by_step()
+    except BaseException:
+        call.free()
+        raise
+    return call

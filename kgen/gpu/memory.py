@@ -77,15 +77,20 @@ def fetch(driver: Any, array: Any) -> Matrix:
 
     Raises UsageError when it is not such an array.
     """
+    y = np.empty(array.__cuda_array_interface__["shape"], np.float32)
+    driver.memcpy_dtoh(y, address_of(array))
+    return y
+
+
+def address_of(array: Any) -> int:
+    """Return where the first element of such an array is. Raises UsageError as `fetch` does."""
     interface = array.__cuda_array_interface__
     if interface["typestr"] != "<f4" or interface.get("strides"):
         raise UsageError(
             f"the result is {interface['typestr']} with strides {interface.get('strides')}; a "
             "contiguous array of float32 is needed"
         )
-    y = np.empty(interface["shape"], np.float32)
-    driver.memcpy_dtoh(y, interface["data"][0])
-    return y
+    return int(interface["data"][0])
 
 
 def no_memory(rows: int, cols: int, matrices: int) -> UsageError:

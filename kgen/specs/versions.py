@@ -61,7 +61,7 @@ CPU = _root(
 )
 K1 = _derive("k1", CPU, row_map="thread", threads_per_block=512, normalize="divide")
 K2 = _derive("k2", K1, row_map="block", topology="tree")
-K3 = _derive("k3", K2, topology="warp", threads_per_block=32)
+K3 = _derive("k3", K2, topology="warp_down", threads_per_block=32)
 K4 = _derive("k4", K2, topology="warps_thread0")
 
 # The V series.

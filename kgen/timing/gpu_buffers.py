@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from kgen import gpu
 from kgen.errors import CheckFailed
 from kgen.gpu.call import Kernels
-from kgen.gpu.device import device_info
-from kgen.gpu.device import gpu as the_gpu
+from kgen.gpu.device import device_info, gpu
+from kgen.gpu.execute import called
 from kgen.gpu.memory import Buffer, DeviceMatrix, Matrix, fetch
 from kgen.gpu.rotation import Issue, LaunchSampler, ReplaySampler, Rotation, Sample
+from kgen.store.measurement import Kind
 from kgen.timing.candidates import Candidate
+from kgen.timing.gpu_judge import DeviceOutput, GpuJudge
 from kgen.timing.peers import Peer
 from kgen.timing.protocol import L2, L2_MULTIPLE, Protocol
 from kgen.toolchain import Binary
 
 PROBE_CALLS = 16
+# Outputs of so many elements and more are judged on the GPU.
+LARGE = 1 << 20
 Bind = Callable[[DeviceMatrix, DeviceMatrix], Issue]
 
 
@@ -25,7 +28,7 @@ class TimedCandidate:
     """A candidate bound to the benchmark's buffers."""
 
     def __init__(self, stage: GpuBuffers, candidate: Candidate) -> None:
-        self.stage = stage
+        self.stage, self.candidate = stage, candidate
         bind = stage.binder(candidate)
         self.package = candidate.peer.package() if candidate.peer else ""
         self.issues = [bind(x, y) for x, y in stage.rotation.pairs]
@@ -52,23 +55,24 @@ class TimedCandidate:
             self.sampler.free()
             self.issues.clear()
 
-    def outputs(self) -> list[Matrix]:
+    def outputs(self) -> list[Matrix | DeviceOutput]:
         """Return what the first and the last call of a sample write over poison."""
         with self.stage.active("its verified launches"):
             self.stage.rotation.poison()
             results = self.sampler.outputs()
             self.stage.rotation.stream.synchronize()
-            return [fetch(self.stage.gpu.driver, result) for result in results]
+            return [self.stage.output(self.candidate, result) for result in results]
 
 
 class GpuBuffers:
     """The GPU with the buffers of one shape; made in the process that uses it."""
 
     def __init__(self, x: Matrix, protocol: Protocol) -> None:
-        self.gpu, self.protocol = the_gpu(), protocol
+        self.gpu, self.protocol = gpu(), protocol
         count = protocol.pairs(x.nbytes, device_info().l2_bytes)
         with self.active("filling the buffers"):
             self.rotation = Rotation(self.gpu, x, count)
+        self.judge = GpuJudge(self.gpu, self.rotation.stream)
 
     @property
     def remark(self) -> str:
@@ -84,23 +88,31 @@ class GpuBuffers:
         with self.gpu.active(), self.gpu.blaming(culprit):
             yield
 
-    def run(self, candidate: Candidate, x: Matrix) -> Matrix:
+    def output(self, candidate: Candidate, result: object) -> Matrix | DeviceOutput:
+        """Return what a candidate left on the GPU: here, or if it is large there."""
+        if candidate.kind is Kind.COPY or candidate.rows * candidate.cols < LARGE:
+            return fetch(self.gpu.driver, result)
+        return DeviceOutput(self.judge, result)
+
+    def run(self, candidate: Candidate, x: Matrix) -> Matrix | DeviceOutput:
         """Return the candidate's output for a matrix, from buffers with guards around them."""
+        shape = (x.shape[0], x.shape[1])
         if candidate.source and candidate.plan:
-            binary = self._binary(candidate)
-            return gpu.run(candidate.source, candidate.plan, x, binary=binary)
+            with self.gpu.active():
+                name, binary = candidate.source.filename, self._binary(candidate)
+                y = called(name, binary, candidate.plan, x).buffers["y"]
+                return self.output(candidate, DeviceMatrix(y, shape))
         guard = 4096
         with self.active(candidate.name):
-            shape = (x.shape[0], x.shape[1])
-            source, y = (
+            source, target = (
                 DeviceMatrix(Buffer(self.gpu.driver, x.nbytes, guard), shape) for _ in range(2)
             )
             source.fill(x)
-            result = self.binder(candidate)(source, y)()
+            result = self.binder(candidate)(source, target)()
             self.rotation.stream.synchronize()
-            if damage := y.buffer.damage():
+            if damage := target.buffer.damage():
                 raise CheckFailed(f"{candidate.name} wrote to {damage} y")
-            return fetch(self.gpu.driver, result)
+            return self.output(candidate, result)
 
     def load(self, candidate: Candidate) -> TimedCandidate:
         """Bind a candidate to the buffers and make it ready for samples."""

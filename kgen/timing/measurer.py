@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol as Interface
 
@@ -16,6 +16,7 @@ from kgen.gpu.nvml import Sensors, sensors
 from kgen.gpu.rotation import Sample
 from kgen.store.measurement import Kind
 from kgen.timing.candidates import Candidate
+from kgen.timing.gpu_judge import DeviceOutput
 from kgen.timing.protocol import Protocol
 
 
@@ -67,14 +68,14 @@ class TimedCandidate(Interface):
     @property
     def package(self) -> str: ...
     def sample(self) -> Sample: ...
-    def outputs(self) -> list[Matrix]: ...
+    def outputs(self) -> Sequence[Matrix | DeviceOutput]: ...
     def free(self) -> None: ...
 
 
 class Device(Interface):
     """Where candidates run: `kgen.timing.gpu_buffers.GpuBuffers`, or a test's own."""
 
-    def run(self, candidate: Candidate, x: Matrix) -> Matrix: ...
+    def run(self, candidate: Candidate, x: Matrix) -> Matrix | DeviceOutput: ...
     def load(self, candidate: Candidate) -> TimedCandidate: ...
 
 
@@ -194,7 +195,9 @@ class _HostTimed:
         pass
 
 
-def _judge(candidate: Candidate, y: Matrix, reference: Reference) -> Verdict:
+def _judge(candidate: Candidate, y: Matrix | DeviceOutput, reference: Reference) -> Verdict:
+    if not isinstance(y, np.ndarray):
+        return y.judge(reference, candidate.serial_additions, candidate.op)
     if candidate.kind is Kind.COPY:
         same = np.array_equal(y.view(np.uint8), reference.x.view(np.uint8))
         return Verdict(ok=same, reason="" if same else "the copy differs from what it copies")

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import kgen
-from kgen.evidence.inputs import make
-from kgen.evidence.reference import judge
+from kgen import gpu
+from kgen.evidence.check import mixed_rows
+from kgen.evidence.inputs import ALL_INPUTS, make
+from kgen.evidence.reference import Reference
 from kgen.execute import find_target
 from kgen.gpu.memory import fetch
 from kgen.launch import Launch, LaunchPlan
@@ -16,6 +18,7 @@ from kgen.store.measurement import Kind, Outcome, Provenance
 from kgen.timing.bench import measure
 from kgen.timing.candidates import Candidate, compiled, copies, of_targets
 from kgen.timing.gpu_buffers import GpuBuffers
+from kgen.timing.gpu_judge import DeviceOutput
 from kgen.timing.measurer import Measurer, Prepare, Sense, Take
 from kgen.timing.protocol import L2, REPORT, ROTATED
 from kgen.timing.rounds import run_rounds
@@ -62,8 +65,22 @@ def test_samples_are_plausible_and_outputs_right(device, name, protocol):
     if protocol.graphs:
         assert samples[-1].host_us < samples[-1].us
     for y in timed.outputs():
-        assert judge(y, x, one.serial_additions).reason == ""
+        assert isinstance(y, DeviceOutput)
+        assert y.judge(Reference(x), one.serial_additions, one.op).reason == ""
     timed.free()
+
+
+@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+def test_the_gpu_judges_as_the_cpu_does(device, op):
+    rows, cols = 1300, 1001
+    x = mixed_rows(ALL_INPUTS, rows, cols)
+    (one,) = variants(device, rows, cols, f"v3:op={op},items=auto")
+    stage, y = GpuBuffers(x, WARM), gpu.run(one.source, one.plan, x)
+    for reference in (Reference(x), Reference(np.roll(x, 1, axis=1))):
+        there = stage.run(one, x).judge(reference, one.serial_additions, one.op)
+        here = reference.judge(y, one.serial_additions, one.op)
+        assert (there.ok, there.reason) == (here.ok, here.reason)
+        assert there.ok == (reference.x is x)
 
 
 def test_a_graph_is_of_so_many_calls(device):

@@ -70,7 +70,7 @@ def test_scans(name: str, scans: int) -> None:
     {
         "k1": {"row_map": "thread", "topology": "none", "cache": "exps_output"},
         "k2": {"topology": "tree", "normalize": "divide"},
-        "k3": {"topology": "warp", "threads_per_block": 32},
+        "k3": {"topology": "warp_down", "threads_per_block": 32},
         "k4": {"topology": "warps_thread0", "threads_per_block": 512},
         "c1": {"cache": "exps_output", "normalize": "reciprocal", "threads_per_block": 256},
         "t1": {"row_map": "grid", "tile_size": 1024, "normalize": "divide"},

@@ -47,7 +47,7 @@ class OnFake:
         monkeypatch.setattr(graph, "load_bindings", lambda: self.bindings)
         gpu = device.Gpu()
         monkeypatch.setattr(execute, "gpu", lambda: gpu)
-        monkeypatch.setattr(gpu_buffers, "the_gpu", lambda: gpu)
+        monkeypatch.setattr(gpu_buffers, "gpu", lambda: gpu)
         info = SimpleNamespace(l2_bytes=L2_BYTES)
         monkeypatch.setattr(gpu_buffers, "device_info", lambda: info)
 
