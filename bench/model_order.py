@@ -43,8 +43,8 @@ class Timed:
 class Agreement:
     """How the order on a shape agrees with a table of `times` (how many).
 
-    `correlation` is None for less than three times, `place` for a kernel that no sweep would try.
-    Of the `pairs` that are APART, `right` have the order of the model.
+    `correlation` is None for less than three times or a model that has them all alike, `place` for
+    a kernel that no sweep would try. Of the `pairs` that are APART, `right` have the order of the model.
     """
 
     rows: int
@@ -73,7 +73,7 @@ def agreement(rows: int, cols: int, table: int, times: Sequence[Timed]) -> Agree
     pairs = [_is_right(*pair) for pair in combinations(zip(times, model, strict=True), 2)]
     told = [right for right in pairs if right is not None]
     correlation = None
-    if len(times) > 2:
+    if len(times) > 2 and len(set(model)) > 1:
         correlation = float(spearmanr([it.us for it in times], model).statistic)
     return Agreement(
         *(rows, cols, table, len(times), correlation, best.variant),

@@ -29,7 +29,7 @@ BUILD_S = 0.6
 RUN_S, COUNTED_S, ELEMENT_S, THREAD_S = 0.015, 0.15e-6, 0.05e-6, 1.2e-6
 # Seconds on an NVIDIA H200: of verifying a candidate and making it ready, and what of it a million
 # elements cost.
-PREPARE_S, PREPARE_S_PER_MILLION = 0.25, 0.03
+PREPARE_S, PREPARE_S_PER_MILLION = 0.05, 0.001
 # Rounds that a candidate gets on average, of those that it would get without halving.
 HALVING_SHARE = 0.25
 # What one processor does: starting, and of each candidate the rendering and writing its row down.

@@ -85,6 +85,8 @@ def _is_aligned(spec: Spec, cols: int) -> bool:
 
 def _sectors(spec: Spec, cols: int) -> float:
     """Return how many times the sectors of the matrix its accesses ask for."""
+    if spec.in_chunks:
+        return 1.0
     narrow = SECTOR_ELEMENTS / min(SECTOR_ELEMENTS, spec.row_width * spec.vec_size)
     if not cols % SECTOR_ELEMENTS or spec.unaligned.is_shifted:
         return narrow

@@ -14,6 +14,7 @@ from typing import Any
 from kgen.limits import WARP_SIZE
 from kgen.overlay import OURS, Overlay
 from kgen.shape import Shape
+from kgen.specs.formula import ceil_div
 from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import Spec
 from kgen.sweep.foretold import foretold_us
@@ -28,8 +29,12 @@ BUDGET_S, LEAST, MOST = 60.0, 16, 80
 # So much longer counts a candidate for each that is like it and expected to be faster: the order
 # knows less of what tells kinds apart than of what tells members of a kind apart.
 LIKE_OTHERS = 0.007
-# Rows that a part of a warp, or one warp, keeps in its registers are shorter than this.
+# Rows that a part of a warp, or one warp, keeps in its registers are shorter than this; and those
+# that pay the way through shared memory, if their ends are off a vector's boundary.
 SHORT_COLS = 4096
+CHUNKED_COLS = 512
+# Elements of such a row for a thread: with fewer it works on little, with more a block on few rows.
+CHUNK_ITEMS = range(4, 25)
 
 # Where latency is all that counts, instructions saved by a known row length are worth a percent.
 FEW_ELEMENTS = 1 << 20
@@ -86,6 +91,19 @@ def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
     yield _V10, lanes | shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
     if cols <= WARP_SIZE * 4:
         yield f"{_V10},vec=1", lanes
+    if cols % 4 and cols <= CHUNKED_COLS:
+        yield "v12:cache=exps_registers", _chunked(cols)
+
+
+def _chunked(cols: int) -> Axes:
+    """Rows through shared memory, of a part of a warp that has work for all its threads."""
+    parts = (1, 2, 4, 8, 16, 32)
+    return {
+        "threads_per_row": tuple(of for of in parts if ceil_div(cols, of) in CHUNK_ITEMS) or (1,),
+        "threads_per_block": (64, 128),
+        "row_io": ("chunk", "chunk_async"),
+        "static_cols": (cols,),
+    }
 
 
 def _longest(cols: int) -> Iterator[tuple[str, Axes]]:
