@@ -44,7 +44,7 @@ class Agreement:
     """How the order on a shape agrees with a table of `times` (how many).
 
     `correlation` is None for less than three times or a model that has them all alike, `place` for
-    a kernel that no sweep would try. Of the `pairs` that are APART, `right` have the order of the model.
+    a kernel that no sweep would try. Of the `pairs` that are APART, `right` have the model's order.
     """
 
     rows: int
