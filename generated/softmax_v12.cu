@@ -1,5 +1,5 @@
 // softmax_v12: 16 threads per row, the block's rows copied to shared memory and back as one chunk,
-// three passes, exponentials parked in the output, shuffles in one warp
+// three passes, exponentials kept in registers, shuffles in one warp
 //
 //   y[r][c] = exp(x - row_max) / row_sum
 //   with x = x[r][c], row_max the largest x of row r and row_sum the sum of its exp(x - row_max)
@@ -8,15 +8,15 @@
 // variant   v12
 // spec      op=softmax target=device threads_per_row=16 row_split=none blocks_per_row=1
 //           row_loop=once row_io=chunk topology=warp merge=separate update=three_pass
-//           cache=exps_output vec_size=1 vec_scans=none unaligned=scalar_row prefetch=false
-//           items_per_thread=auto trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
+//           cache=exps_registers vec_size=1 vec_scans=none unaligned=scalar_row prefetch=false
+//           items_per_thread=20 trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
 // parent    v10: row_io direct -> chunk, merge paired -> separate, update online_shared ->
-//           three_pass, cache inputs_registers -> exps_output, vec_size 4 -> 1, vec_scans both ->
-//           none, unaligned scalar_groups -> scalar_row, items_per_thread 4 -> auto,
+//           three_pass, cache inputs_registers -> exps_registers, vec_size 4 -> 1, vec_scans both
+//           -> none, unaligned scalar_groups -> scalar_row, items_per_thread 4 -> 20,
 //           threads_per_block 256 -> 128, exp expf -> exp2
-// requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes (y is written by vectors
-//           where it is as far from a boundary of 16 as x)
+// requires  rows >= 1, 1 <= cols <= 320, x and y aligned to 4 bytes (y is written by vectors where
+//           it is as far from a boundary of 16 as x)
 // launch    grid = ceil(rows / 8), block = 128
 //           dynamic shared memory = 4 * (8 * cols + 3) bytes
 // rebuild   kgen build --variant v12
@@ -30,6 +30,7 @@
 constexpr int THREADS_PER_BLOCK = 128;
 constexpr int THREADS_PER_ROW = 16;
 constexpr int ROWS_PER_BLOCK = THREADS_PER_BLOCK / THREADS_PER_ROW;
+constexpr int ITEMS_PER_THREAD = 20;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
 // e^t as a power of two. The maximum is subtracted before the scaling: folded into one fused
@@ -120,6 +121,26 @@ __device__ __forceinline__ float row_reduce(float value) {
     return warp_reduce<Op, THREADS_PER_ROW>(value, WHOLE_WARP);
 }
 
+// This thread's part of the row. Columns past the end read as -inf, and exp(-inf - m) adds nothing.
+__device__ __forceinline__ void load_row(float (&values)[ITEMS_PER_THREAD],
+    const float* __restrict__ x, int cols) {
+#pragma unroll
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
+        const int c = threadIdx.x % THREADS_PER_ROW + i * THREADS_PER_ROW;
+        values[i] = c < cols ? x[c] : -INFINITY;
+    }
+}
+
+// The slots go back to the columns that load_row took them from.
+__device__ __forceinline__ void store_row(const float (&values)[ITEMS_PER_THREAD],
+    float* __restrict__ y, int cols) {
+#pragma unroll
+    for (int i = 0; i < ITEMS_PER_THREAD; ++i) {
+        const int c = threadIdx.x % THREADS_PER_ROW + i * THREADS_PER_ROW;
+        if (c < cols) y[c] = values[i];
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     softmax_v12(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
     const int first_row = blockIdx.x * ROWS_PER_BLOCK;
@@ -132,28 +153,33 @@ extern "C" __global__ void __launch_bounds__(THREADS_PER_BLOCK)
     __syncthreads();  // the chunk is complete
     float* y_row = chunk + (row - first_row) * cols;
     const float* x_row = y_row;  // the output takes the input's place
+    float values[ITEMS_PER_THREAD];
+    load_row(values, x_row, row_cols);
 
     // Pass 1: the row's maximum.
     float thread_max = -FLT_MAX;
-    for (int c = threadIdx.x % THREADS_PER_ROW; c < row_cols; c += THREADS_PER_ROW) {
-        thread_max = fmaxf(thread_max, x_row[c]);
+#pragma unroll
+    for (int k = 0; k < ITEMS_PER_THREAD; ++k) {
+        thread_max = fmaxf(thread_max, values[k]);
     }
     const float row_max = row_reduce<Max>(thread_max);
 
     // Pass 2: the sum of the exponentials, each of them kept.
     float thread_sum = 0.0f;
-    for (int c = threadIdx.x % THREADS_PER_ROW; c < row_cols; c += THREADS_PER_ROW) {
-        const float element = exp_as_exp2(x_row[c] - row_max);
-        y_row[c] = element;
-        thread_sum += element;
+#pragma unroll
+    for (int k = 0; k < ITEMS_PER_THREAD; ++k) {
+        values[k] = exp_as_exp2(values[k] - row_max);
+        thread_sum += values[k];
     }
     const float row_sum = row_reduce<Sum>(thread_sum);
 
-    // Pass 3: the output, from the exponentials parked in the chunk.
+    // Pass 3: the output, from the exponentials in registers.
     const float inverse_sum = 1.0f / row_sum;
-    for (int c = threadIdx.x % THREADS_PER_ROW; c < row_cols; c += THREADS_PER_ROW) {
-        y_row[c] = y_row[c] * inverse_sum;
+#pragma unroll
+    for (int k = 0; k < ITEMS_PER_THREAD; ++k) {
+        values[k] = values[k] * inverse_sum;
     }
+    store_row(values, y_row, row_cols);
 
     __syncthreads();  // all of the output is there
     copy_chunk(y + chunk_start, chunk, chunk_size);

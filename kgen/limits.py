@@ -13,3 +13,8 @@ H200_SMS = 132  # those of the GPU that has to hold blocks which wait for each o
 MAX_GRID_BLOCKS = 2**31 - 1
 # The most that any of them lets one block have (sm_90).
 MAX_SHARED_BYTES = 227 * 1024
+
+
+def arch_number(arch: str) -> int:
+    """Return the number of an architecture, by which they compare: 90 of `sm_90`; 0 of ''."""
+    return int(arch.removeprefix("sm_") or 0)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def reproduce(
     on: On = "gpu",
     l2: Annotated[str, typer.Option(help="State of the L2 cache: warm, cold or both.")] = "both",
-    study: Annotated[str, typer.Option(help="The study: k, 1d, report or all.")] = "all",
+    study: Annotated[str, typer.Option(help="The study: k, 1d, report, ours or all.")] = "all",
     profile: Annotated[
         bool, typer.Option("--profile", help="Also ask Nsight Compute, for verdicts on causes.")
     ] = False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kgen.limits import WARP_SIZE
+from kgen.limits import WARP_SIZE, arch_number
 from kgen.specs.choice import FLOAT32, Element
 from kgen.specs.declared import choices, chosen
 from kgen.specs.fields import AXES, CHOICE_AXES, ROW_MAP, Axes, row_map_axes
@@ -144,7 +144,7 @@ class Spec(Axes):
     def requires(self) -> str:
         """The least architecture that has all the choices, such as `sm_90`; '' for any."""
         asked: list[str] = [getattr(self, name).requires for name in CHOICE_AXES]
-        return max(asked, key=_arch_number)
+        return max(asked, key=arch_number)
 
     @property
     def row_map(self) -> str:
@@ -300,10 +300,6 @@ class Spec(Axes):
         """Return the spec with `auto` items replaced by their number, as `items_on` has it."""
         items = self.items_on(cols)
         return self if items == self.items_per_thread else self.replace(items_per_thread=items)
-
-
-def _arch_number(arch: str) -> int:
-    return int(arch.removeprefix("sm_") or 0)
 
 
 def differences(old: Spec, new: Spec) -> dict[str, tuple[Any, Any]]:

@@ -102,11 +102,11 @@ V12 = _derive(
     row_io="chunk",
     merge="separate",
     update="three_pass",
-    cache="exps_output",
+    cache="exps_registers",
     vec_size=1,
     vec_scans="none",
     unaligned="scalar_row",
-    items_per_thread=None,
+    items_per_thread=20,
     threads_per_block=128,
     exp="exp2",
 )

@@ -7,11 +7,12 @@ from enum import StrEnum
 
 
 class Study(StrEnum):
-    """The three studies: block-level kernels k1 to k4, one long row, the report on v1 to v9."""
+    """Three studies, of kernels k1 to k4, one long row and v1 to v9; and ours, of v10 to v14."""
 
     K = "k"
     ONE_ROW = "1d"
     REPORT = "report"
+    OURS = "ours"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ def _cells(rows: int, cols: int, **figures: float | tuple[float, ...]) -> tuple[
     )
 
 
+def _compared(title: str, rows: int, cols: int, *variants: str) -> Table:
+    """Return a table of ours: variants on one shape, which nobody has figures of yet."""
+    return Table(Study.OURS, title, _lengths(rows, (cols,), *variants), source="")
+
+
 def _lengths(rows: int, lengths: tuple[int, ...], *variants: str) -> tuple[Cell, ...]:
     """Return cells without figures for every row length."""
     return tuple(Cell(variant, rows, cols) for cols in lengths for variant in variants)
@@ -51,6 +57,8 @@ def _lengths(rows: int, lengths: tuple[int, ...], *variants: str) -> tuple[Cell,
 ONE_ROW_LENGTHS = tuple(2**power for power in range(10, 25))
 # Rows that start on a vector boundary, so that only their length differs.
 CROSSOVER_LENGTHS = (32, 64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384)
+
+_MANY_BLOCKS = "v14:blocks_per_row=128,threads=512"
 
 TABLES = (
     Table(
@@ -126,6 +134,14 @@ TABLES = (
         _lengths(128, (16384,), "v4", "v4_opt", "v4_opt:update=online_branch"),
         source="",
     ),
+    _compared(
+        "Rows of one vector a lane", 262144, 32, "v7", "v8", "v10:threads_per_row=8,items=auto"
+    ),
+    _compared("Short odd rows", 65536, 127, "v7", "v8", "v10:items=auto", "v12:items=auto"),
+    _compared("Odd rows", 8192, 4097, "v7", "v9", "v11:threads=512"),
+    _compared("Long rows", 256, 65536, "v6_double", "v9", "v13:blocks_per_row=16"),
+    _compared("One row", 1, 32000, "v7:threads=1024", "v11:threads=1024", "v13", "v14"),
+    _compared("One row of a million", 1, 2**20, "c1", "t1", "v9", _MANY_BLOCKS),
 )
 
 

@@ -92,7 +92,7 @@ def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
     if cols <= WARP_SIZE * 4:
         yield f"{_V10},vec=1", lanes
     if cols % 4 and cols <= CHUNKED_COLS:
-        yield "v12:cache=exps_registers", _chunked(cols)
+        yield "v12:items=auto", _chunked(cols)
 
 
 def _chunked(cols: int) -> Axes:
@@ -110,7 +110,7 @@ def _longest(cols: int) -> Iterator[tuple[str, Axes]]:
     """Rows that no registers hold: read again, from the nearest cache."""
     threads: Axes = {"threads_per_block": (256, 512, 1024)}
     grids = tuple(REFERENCE_GPU.multiprocessors * waves for waves in _GRID_WAVES)
-    yield from (("v6_double", threads), ("v12", threads))
+    yield from (("v6_double", threads), ("v12:cache=exps_output", threads))
     yield "v9", {**threads, "grid_blocks": grids}
     yield "v5:vec=4,vec_scans=both", {**threads, "cache": ("inputs_shared",)}
     yield "v11", {**threads, "unaligned": ("scalar_groups",), "cache": ("none", "exps_output")}

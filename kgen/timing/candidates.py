@@ -10,7 +10,7 @@ from kgen.errors import CompileFailed, MachineTrouble, UsageError
 from kgen.evidence.reference import SOFTMAX
 from kgen.execute import Target, name_of, source_for
 from kgen.launch import Launch, LaunchPlan, plan, serial_additions
-from kgen.limits import WARP_SIZE
+from kgen.limits import WARP_SIZE, arch_number
 from kgen.sources.source import Source
 from kgen.specs.choice import Op
 from kgen.specs.formula import ceil_div
@@ -134,14 +134,27 @@ def compiled(
 ) -> list[Candidate]:
     """Return the candidates, kernels with their binaries, compiled together on all cores.
 
-    Raises MissingTool when there is a kernel and no nvcc.
+    One that needs a newer architecture is refused. Raises MissingTool when there is a kernel and no
+    nvcc.
     """
-    sources = {one.source.text: one.source for one in candidates if one.source and one.is_kernel}
+    found = [_for_arch(one, arch) for one in candidates]
+    sources = {
+        one.source.text: one.source
+        for one in found
+        if one.source and one.is_kernel and not one.reason
+    }
     if not sources:
-        return list(candidates)
+        return found
     results = compile_many(list(sources.values()), arch, options)
     binaries = dict(zip(sources, results, strict=True))
     return [
-        replace(one, binary=binaries[one.source.text]) if one.source and one.is_kernel else one
-        for one in candidates
+        replace(one, binary=binaries.get(one.source.text)) if one.source and one.is_kernel else one
+        for one in found
     ]
+
+
+def _for_arch(candidate: Candidate, arch: str) -> Candidate:
+    least = candidate.source.requires if candidate.source else ""
+    if candidate.reason or arch_number(least) <= arch_number(arch):
+        return candidate
+    return replace(candidate, reason=f"it needs {least} or newer, and this GPU is {arch}")

@@ -15,6 +15,7 @@ from kgen.cachedir import cache_dir, temporary_dir, writing_cache
 from kgen.errors import CompileFailed, MachineTrouble, MissingTool, UsageError
 from kgen.files import absolute_program, replace_file
 from kgen.include_paths import include_paths
+from kgen.limits import arch_number
 from kgen.machine_trouble import require_no_trouble
 from kgen.processes import run
 from kgen.toolchain.added_flags import VARIABLES, require_no_contradiction
@@ -119,7 +120,7 @@ def _supported_archs(nvcc: Path) -> tuple[str, ...]:
     except (OSError, SubprocessError) as error:
         raise MissingTool(f"{nvcc} does not say what it compiles for: {error}") from None
     names = re.findall(r"^sm_\d+$", answer, re.MULTILINE)
-    return tuple(sorted(names, key=lambda name: int(name.removeprefix("sm_"))))
+    return tuple(sorted(names, key=arch_number))
 
 
 def _check_request(source: Compilable, arch: str, nvcc: Tool) -> None:

@@ -141,7 +141,7 @@ def test_what_is_measured_is_recorded_in_the_database(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--study", "k2"), "--study k2: the studies are k, 1d, report or all"),
+        (("--study", "k2"), "--study k2: the studies are k, 1d, report, ours or all"),
         (("--l2", "hot"), "--l2 hot: the L2 cache is cold or warm"),
         (("--on", "tpu"), "'tpu': kernels run on cpu or gpu"),
         (("--on", "cpu", "--profile"), "--profile with --on cpu: only kernels on a GPU"),

@@ -83,7 +83,7 @@ def test_every_crossing_is_told() -> None:
     ],
 )
 def test_the_verdict_on_a_crossover(at: float, spread: float, verdict: Conclusion) -> None:
-    (part,) = [p for s in all_statements() for p in s.parts if isinstance(p, Crossing)]
+    part = next(p for s in all_statements() for p in s.parts if isinstance(p, Crossing))
     judged = judge_crossing(part, power(at, spread=spread))
     assert judged.verdict is verdict
     if judged.figure:
@@ -92,5 +92,5 @@ def test_the_verdict_on_a_crossover(at: float, spread: float, verdict: Conclusio
 
 
 def test_a_crossing_in_the_other_direction_is_none() -> None:
-    (part,) = [p for s in all_statements() for p in s.parts if isinstance(p, Crossing)]
+    part = next(p for s in all_statements() for p in s.parts if isinstance(p, Crossing))
     assert judge_crossing(part, power(600, slope=-0.3)).verdict is Conclusion.FAILS

@@ -137,6 +137,21 @@ def test_kernels_are_compiled_together_and_each_text_once(monkeypatch: pytest.Mo
     assert [one.name for one in (host, v5, driver)] == ["cpu", "v5", "copy_driver"]
 
 
+def test_what_the_gpu_is_too_old_for_is_refused_and_the_others_are_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def compile_many(sources: Sequence[Source], *_: object) -> list[CompileFailed]:
+        asked.extend(source.filename for source in sources)
+        return [CompileFailed(source.filename) for source in sources]
+
+    monkeypatch.setattr(candidates_module, "compile_many", compile_many)
+    v5, v13 = compiled([the_one("v5", 3, 50), the_one("v13", 3, 50)], "sm_80", OPTIONS)
+    assert asked == ["softmax_v5.cu"] and v5.reason == ""
+    assert v13.reason == "it needs sm_90 or newer, and this GPU is sm_80" and v13.binary is None
+
+
 def test_a_compiler_is_needed_for_kernels_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KGEN_NVCC", raising=False)
     monkeypatch.setattr(find, "_candidates", lambda name: iter(()))
