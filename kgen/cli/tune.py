@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -52,6 +51,8 @@ def tune(
 
 
 def _keep(db: Path | None, out: Path, l2: str, json: bool) -> None:
+    import msgspec
+
     from kgen.store.database import open_store
     from kgen.store.measurement import Kind, Outcome
     from kgen.sweep.tuned import AGAIN, merge, read_table, winners, write_table
@@ -67,13 +68,15 @@ def _keep(db: Path | None, out: Path, l2: str, json: bool) -> None:
     table = merge(read_table(out) if out.exists() else [], found)
     write_table(out, table)
     if json:
-        print_json(_objects(table))
+        print_json(msgspec.to_builtins(table))
     else:
         print_table("", _COLUMNS, map(_cells, table))
         print(f"wrote {len(table)} winners to {out}, {len(found)} of them from {place}")
 
 
 def _look_up(path: Path, shape: str, device: str | None, json: bool) -> None:
+    import msgspec
+
     from kgen.cli.targets import overlay
     from kgen.sources.render import template_hash
     from kgen.sweep.tuned import find, read_table
@@ -82,7 +85,7 @@ def _look_up(path: Path, shape: str, device: str | None, json: bool) -> None:
     table = read_table(path)
     winner = find(table, device or _gpu(), rows, cols, template_hash(overlay()))
     if json:
-        print_json(_objects([winner])[0])
+        print_json(msgspec.to_builtins(winner))
         return
     print(winner.variant)
     evidence = f"{winner.median_us:.2f} us +- {winner.spread_percent:.1f}%, {winner.measured_at}"
@@ -102,12 +105,6 @@ def _gpu() -> str:
         return device_info().name
     except MissingTool as missing:
         raise MissingTool(f"{missing}, or name a GPU with --device") from None
-
-
-def _objects(table: Sequence[Winner]) -> list[dict[str, Any]]:
-    from dataclasses import asdict
-
-    return [asdict(winner) for winner in table]
 
 
 def _cells(winner: Winner) -> tuple[str, ...]:

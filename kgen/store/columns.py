@@ -7,23 +7,35 @@ older files get when they are next written to, and which reads as the default un
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from kgen.store.measurement import Measurement, Provenance
 
 
 @dataclass(frozen=True)
 class Column:
-    """A field as a column: what its values are, whether None is one, and its default if any."""
+    """A field as a column: the type of its values, None's among them, and its default if any."""
 
     name: str
-    kind: type
-    optional: bool
+    hint: Any
     default: Any
+
+    @property
+    def optional(self) -> bool:
+        """Whether None is one of its values."""
+        return NoneType in get_args(self.hint)
+
+    @property
+    def kind(self) -> type:
+        """The type of its values besides None."""
+        hint = get_args(self.hint)[0] if self.optional else self.hint
+        kind: type = get_origin(hint) or hint
+        return kind
 
     @property
     def declaration(self) -> str:
@@ -54,70 +66,38 @@ class Column:
 
     def decode(self, stored: Any) -> Any:
         """Return the value that `encode` kept. Raises ValueError when it cannot be one."""
-        if stored is None:
-            return None
-        if self.kind is tuple:
-            return tuple(json.loads(stored))
-        return self.kind(stored)
-
-    def from_json(self, value: Any) -> Any:
-        """Return the value of a JSON export. Raises ValueError when it cannot be one."""
-        if value is None and self.optional:
-            return None
-        if self.kind is tuple:
-            if isinstance(value, list) and all(map(_is_number, value)):
-                return tuple(map(float, value))
-        elif self.kind is float:
-            if _is_number(value):
-                return float(value)
-        elif issubclass(self.kind, StrEnum):
-            return self.kind(value)
-        elif type(value) is self.kind:
-            return value
-        raise ValueError(f"{self.name} cannot be {json.dumps(value)}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+        try:
+            stored = json.loads(stored) if self.kind is tuple else stored
+            return msgspec.convert(stored, self.hint, strict=False)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from None
 
 
 def columns_of(*classes: type) -> dict[str, Column]:
     """Return the columns of dataclasses, by name; a field that is a provenance is not one."""
     return {
-        field.name: _column(field, hint)
+        field.name: Column(field.name, hint, field.default)
         for cls in classes
-        for field, hint in _hinted(cls)
-        if hint is not Provenance
+        for field in fields(cls)
+        if (hint := get_type_hints(cls)[field.name]) is not Provenance
     }
 
 
-def _hinted(cls: Any) -> Iterator[tuple[Field[Any], Any]]:
-    hints = get_type_hints(cls)
-    return ((field, hints[field.name]) for field in fields(cls))
-
-
-def _column(field: Field[Any], hint: Any) -> Column:
-    optional = NoneType in get_args(hint)
-    kind = next(kind for kind in get_args(hint) if kind is not NoneType) if optional else hint
-    return Column(field.name, get_origin(kind) or kind, optional, field.default)
-
-
 COLUMNS = columns_of(Measurement, Provenance)
-_PROVENANCE = columns_of(Provenance)
 
 
 def flatten(measurement: Measurement) -> dict[str, Any]:
     """Return a measurement's values by column, its provenance's among them."""
-    sources = ((_PROVENANCE, measurement.provenance), (COLUMNS.keys() - _PROVENANCE, measurement))
-    values = {name: getattr(source, name) for names, source in sources for name in names}
+    values = vars(measurement) | vars(measurement.provenance)
     return {name: values[name] for name in COLUMNS}
 
 
 def unflatten(values: Mapping[str, Any]) -> Measurement:
     """Return the measurement of such values; what is absent has its default.
 
-    Raises TypeError for a value that is absent without a default, or that belongs to no column.
+    Raises ValueError for a value that is absent without a default, of another type, or that
+    belongs to no column.
     """
-    provenance = {name: value for name, value in values.items() if name in _PROVENANCE}
-    own = {name: value for name, value in values.items() if name not in _PROVENANCE}
-    return Measurement(provenance=Provenance(**provenance), **own)
+    if unknown := values.keys() - COLUMNS:
+        raise ValueError(f"this kgen knows no {', '.join(sorted(unknown))}")
+    return msgspec.convert({**values, "provenance": values}, Measurement)

@@ -135,7 +135,7 @@ class Store:
         pairs = zip(COLUMNS.values(), row, strict=True)
         try:
             return unflatten({column.name: column.decode(value) for column, value in pairs})
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise UsageError(f"{self.path} has a row that this kgen cannot read: {error}") from None
 
     @contextmanager

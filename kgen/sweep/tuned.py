@@ -12,15 +12,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
 
 from kgen.errors import CheckFailed, UsageError
 from kgen.files import write_atomically
 from kgen.specs.rules import require_valid
 from kgen.specs.variants import parse
-from kgen.store.columns import columns_of
 from kgen.store.measurement import Kind, Measurement
 from kgen.sweep.rows import cost_us, finalists, is_tied
 
@@ -38,8 +38,7 @@ class Key(NamedTuple):
     templates: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Winner:
+class Winner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The fastest variant of a shape, with its evidence.
 
     Times are microseconds a call; `low_us` and `high_us` bound the median with 95% confidence, and
@@ -49,8 +48,8 @@ class Winner:
 
     device: str
     dtype: str
-    rows: int
-    cols: int
+    rows: Annotated[int, msgspec.Meta(ge=1)]
+    cols: Annotated[int, msgspec.Meta(ge=1)]
     templates: str
     variant: str
     arch: str
@@ -80,7 +79,12 @@ class Winner:
         return shape_class(self.rows, self.cols)
 
 
-_FIELDS = columns_of(Winner)
+class _Format(msgspec.Struct):
+    kgen_tuned: int
+
+
+class _Table(_Format):
+    winners: list[Winner]
 
 
 def shape_class(rows: int, cols: int) -> tuple[int, int]:
@@ -146,7 +150,7 @@ def merge(old: Iterable[Winner], new: Iterable[Winner]) -> list[Winner]:
 
 def write_table(path: Path, table: Iterable[Winner]) -> None:
     """Write a table in one step, a line a winner. Raises UsageError if it cannot be written."""
-    lines = [json.dumps(asdict(winner)) for winner in table]
+    lines = [json.dumps(msgspec.to_builtins(winner)) for winner in table]
     entries = "[\n" + ",\n".join(lines) + "\n]" if lines else "[]"
     write_atomically(path, f'{{"kgen_tuned": {FORMAT}, "winners": {entries}}}\n')
 
@@ -157,42 +161,19 @@ def read_table(path: Path) -> list[Winner]:
     Raises UsageError when there is no such file, or it is not JSON, not a table or of a newer kgen.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        found = msgspec.json.decode(content, type=_Format).kgen_tuned
+        if found != FORMAT:
+            raise ValueError(f"its format is {found}, this kgen's {FORMAT}")
+        return msgspec.json.decode(content, type=_Table).winners
     except FileNotFoundError:
         raise UsageError(f"there is no {path}; {AGAIN}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise _unreadable(path, "it is not JSON") from None
-    if not isinstance(content, dict) or "kgen_tuned" not in content:
-        raise _unreadable(path, "it is not a table of winners")
-    if content["kgen_tuned"] != FORMAT:
-        raise _unreadable(path, f"its format is {content['kgen_tuned']!r}, this kgen's {FORMAT}")
-    if not isinstance(entries := content.get("winners"), list):
-        raise _unreadable(path, "it has no list of winners")
-    return [_read(path, number, entry) for number, entry in enumerate(entries, start=1)]
-
-
-def _read(path: Path, number: int, entry: Any) -> Winner:
-    try:
-        if not isinstance(entry, dict) or entry.keys() != _FIELDS.keys():
-            raise ValueError("it does not have the keys of one")
-        ties = entry["ties"]
-        if not isinstance(ties, list) or not all(isinstance(name, str) for name in ties):
-            raise ValueError(f"ties cannot be {json.dumps(ties)}")
-        known = {name: _FIELDS[name].from_json(entry[name]) for name in _FIELDS if name != "ties"}
-        winner = Winner(**known, ties=tuple(ties))
-        if winner.rows < 1 or winner.cols < 1:
-            raise ValueError(f"{winner.rows} x {winner.cols} has no elements")
-        return winner
-    except (ValueError, OverflowError) as error:
-        raise _unreadable(path, f"winner {number} cannot be read: {error}") from None
-
-
-def _unreadable(path: Path, why: str) -> UsageError:
-    return UsageError(
-        f"{path} is no tuned table: {why}; name another file, or delete it and {AGAIN}"
-    )
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{path} is no tuned table: {error}; name another file, or delete it and {AGAIN}"
+        ) from None
 
 
 def find(

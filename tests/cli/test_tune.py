@@ -60,7 +60,7 @@ def test_what_is_not_a_table_is_left_alone(call, db, tmp_path):
     (tmp_path / "tuned.json").write_text("my notes")
     ended = call("tune", "--db", db)
     assert ended.code == 2
-    assert "tuned.json is no tuned table: it is not JSON" in ended.err
+    assert "tuned.json is no tuned table: JSON is malformed" in ended.err
     assert (tmp_path / "tuned.json").read_text() == "my notes"
 
 

@@ -170,7 +170,7 @@ def test_a_row_of_an_unknown_outcome_is_told(path: Path) -> None:
     with open_store(path) as store:
         store.add(PLAIN)
         store._connection.execute("UPDATE measurements SET outcome = 'odd'")
-        with pytest.raises(UsageError, match="a row that this kgen cannot read: 'odd' is not"):
+        with pytest.raises(UsageError, match=r"a row that this kgen cannot read: outcome: .*'odd'"):
             store.select()
 
 
