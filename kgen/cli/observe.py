@@ -11,7 +11,7 @@ from kgen.cli.console import Json, print_json, print_table
 from kgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgen.cpu.observation import Counts
+    from kgen.cpu.observation import Counts, Observation
     from kgen.execute import Target
 
 # What the table shows, in its order, and how it calls it.
@@ -55,14 +55,16 @@ def count(
     if rows < 1 or cols < 1:
         raise UsageError(f"{rows} x {cols} has no elements: give --rows and --cols of at least 1")
     x = make(dist, rows, cols, 42)
-    targets = [(variant, _kernel(variant)) for variant in variants]
-    counted = [(name, observe(target, x, schedule=schedule).counts) for name, target in targets]
+    targets = [_kernel(variant) for variant in variants]
+    seen = [observe(target, x, schedule=schedule) for target in targets]
     if json:
-        print_json([_facts(name, rows, cols, launches) for name, launches in counted])
+        print_json(
+            [_facts(name, rows, cols, one) for name, one in zip(variants, seen, strict=True)]
+        )
         return
-    totals = [_total(launches) for _, launches in counted]
+    totals = [one.total for one in seen]
     table = [(label, *(_cell(total, field) for total in totals)) for label, field in _ROWS.items()]
-    print_table(f"{rows} x {cols}", ("warp instructions", *(f"{n}>" for n, _ in counted)), table)
+    print_table(f"{rows} x {cols}", ("warp instructions", *(f"{n}>" for n in variants)), table)
 
 
 def _kernel(variant: str) -> Target:
@@ -75,17 +77,10 @@ def _kernel(variant: str) -> Target:
     return target
 
 
-def _total(launches: tuple[Counts, ...]) -> Counts:
-    from functools import reduce
-    from operator import add
-
-    return reduce(add, launches)
-
-
-def _facts(variant: str, rows: int, cols: int, launches: tuple[Counts, ...]) -> dict[str, Any]:
-    total = _total(launches).as_dict()
+def _facts(variant: str, rows: int, cols: int, seen: Observation) -> dict[str, Any]:
+    total = seen.total.as_dict()
     sums = {name: value for name, value in total.items() if name != "kernel"}
-    kernels = [launch.as_dict() for launch in launches]
+    kernels = [launch.as_dict() for launch in seen.counts]
     return {"variant": variant, "rows": rows, "cols": cols, **sums, "kernels": kernels}
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from kgen.cpu.compiler import display_name, with_display_name
 from kgen.cpu.debug_lines import source_line
@@ -33,12 +34,15 @@ class Report:
     message: str
 
 
+_REPORT = msgspec.json.Decoder(Report)
+
+
 def fault_of(
     source: Source, plan: LaunchPlan, executable: Path, outcome: ProcessEnd, timeout_s: float
 ) -> KernelFault:
     """Return what to raise for a run that did not end well, or not in `timeout_s` seconds."""
     lines = outcome.messages.splitlines()
-    reports = [Report(**json.loads(line)) for line in lines if line.startswith(_REPORT_START)]
+    reports = [_REPORT.decode(line) for line in lines if line.startswith(_REPORT_START)]
     limit = f" of {timeout_s:g} s" if outcome.timed_out else ""
     kind = KernelTimeout if outcome.timed_out else KernelFault
     if reports:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -49,6 +51,11 @@ class Counts:
     warp_syncs: int
     barriers: int
     warp_reductions: int
+
+    @property
+    def global_accesses(self) -> int:
+        """Warp instructions that access global memory."""
+        return self.global_loads + self.global_stores
 
     @property
     def global_loads(self) -> int:
@@ -148,6 +155,11 @@ class Observation:
     counts: tuple[Counts, ...]
     memory_faults: tuple[MemoryFault, ...]
     races: tuple[Race, ...]
+
+    @property
+    def total(self) -> Counts:
+        """The counts of all launches together."""
+        return functools.reduce(operator.add, self.counts)
 
 
 class ObservedFault(KernelFault):

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,6 +41,7 @@ _VERBS = {"read": "reads", "write": "writes", "atomic": "updates"}
 _ELEMENT_BYTES = 4
 _COUNTS_START = '{"counts": '
 _FINDING_START = '{"finding": '
+_COUNTS = msgspec.json.Decoder(dict[str, Counts])
 
 
 @telling_trouble()
@@ -75,16 +77,8 @@ def observe(
             fault = fault_of(source, plan, executable, outcome, timeout_s)
             raise ObservedFault(fault, faults, races) if findings else fault
         y = result(buffers, x.shape)
-    counts = tuple(_counts(line) for line in lines if line.startswith(_COUNTS_START))
-    return Observation(y, counts, faults, races)
-
-
-def _counts(line: str) -> Counts:
-    values: dict[str, Any] = json.loads(line)["counts"]
-    for name, value in values.items():
-        if isinstance(value, list):
-            values[name] = tuple(value)
-    return Counts(**values)
+    counts = [_COUNTS.decode(line)["counts"] for line in lines if line.startswith(_COUNTS_START)]
+    return Observation(y, tuple(counts), faults, races)
 
 
 def _findings(source: Source, executable: Path, lines: list[str]) -> list[MemoryFault | Race]:

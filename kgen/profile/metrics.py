@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 # ncu's name of a metric -> its value in ncu's base units (ns, bytes, %).
 Measured = Mapping[str, float]
@@ -26,7 +27,7 @@ class Combine(Enum):
     LEAST = "least"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Metric:
     """One row of the table. `key` is its name in JSON, `name` and `unit` what the table shows.
 
@@ -37,7 +38,7 @@ class Metric:
 
     key: str
     name: str
-    unit: str = ""
+    unit: str
     ncu: str
     over: str = ""
     how: Combine = Combine.SUM
@@ -54,6 +55,13 @@ class Metric:
 _TIME = "gpu__time_duration.sum"
 _INSTRUCTIONS = "smsp__inst_executed.sum"
 _WARP_CYCLES = "smsp__average_warp_latency_per_inst_issued.ratio"
+_OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
+_ELIGIBLE = "smsp__warps_eligible.avg.per_cycle_active"
+
+
+def _mean(key: str, name: str, unit: str, ncu: str, weight: str = _TIME, **more: Any) -> Metric:
+    """A mean over cycles, so launches that take longer count for more, unless by `weight`."""
+    return Metric(key, name, unit, ncu, how=Combine.MEAN, weight=weight, decimals=2, **more)
 
 
 def _hits(key: str, name: str, unit: str) -> Metric:
@@ -61,15 +69,7 @@ def _hits(key: str, name: str, unit: str) -> Metric:
 
     ncu counts the two in different passes, so a cache that is left warm may show more than 100.
     """
-    return Metric(
-        key=key,
-        name=name,
-        unit="%",
-        ncu=f"{unit}__t_sector_hit_rate.pct",
-        how=Combine.MEAN,
-        weight=f"{unit}__t_sectors.sum",
-        decimals=2,
-    )
+    return _mean(key, name, "%", f"{unit}__t_sector_hit_rate.pct", f"{unit}__t_sectors.sum")
 
 
 def _stall(reason: str) -> Metric:
@@ -77,41 +77,19 @@ def _stall(reason: str) -> Metric:
 
     Both cycle counts are an instruction's, so launches that execute more count for more.
     """
-    return Metric(
-        key=f"stall_{reason}_percent",
-        name=f"stalled on {reason.replace('_', ' ')}",
-        unit="%",
-        ncu=f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio",
-        over=_WARP_CYCLES,
-        how=Combine.MEAN,
-        weight=_INSTRUCTIONS,
-        scale=100,
-        decimals=2,
-    )
-
-
-def _in_time(key: str, name: str, unit: str, ncu: str) -> Metric:
-    """A mean over cycles, so launches that take longer count for more."""
-    return Metric(
-        key=key, name=name, unit=unit, ncu=ncu, how=Combine.MEAN, weight=_TIME, decimals=2
-    )
+    name = f"stalled on {reason.replace('_', ' ')}"
+    ncu = f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
+    key = f"stall_{reason}_percent"
+    return _mean(key, name, "%", ncu, _INSTRUCTIONS, over=_WARP_CYCLES, scale=100)
 
 
 METRICS = (
-    Metric(key="duration_us", name="duration", unit="us", ncu=_TIME, scale=1e-3, decimals=2),
-    Metric(
-        key="global_loads",
-        name="global loads",
-        ncu="smsp__sass_inst_executed_op_global_ld.sum",
-    ),
-    Metric(
-        key="global_stores",
-        name="global stores",
-        ncu="smsp__sass_inst_executed_op_global_st.sum",
-    ),
-    Metric(key="warp_instructions", name="warp instructions", ncu=_INSTRUCTIONS),
-    Metric(key="dram_bytes_read", name="DRAM reads", unit="bytes", ncu="dram__bytes_read.sum"),
-    Metric(key="dram_bytes_written", name="DRAM writes", unit="bytes", ncu="dram__bytes_write.sum"),
+    Metric("duration_us", "duration", "us", _TIME, scale=1e-3, decimals=2),
+    Metric("global_loads", "global loads", "", "smsp__sass_inst_executed_op_global_ld.sum"),
+    Metric("global_stores", "global stores", "", "smsp__sass_inst_executed_op_global_st.sum"),
+    Metric("warp_instructions", "warp instructions", "", _INSTRUCTIONS),
+    Metric("dram_bytes_read", "DRAM reads", "bytes", "dram__bytes_read.sum"),
+    Metric("dram_bytes_written", "DRAM writes", "bytes", "dram__bytes_write.sum"),
     _hits("l1_hit_percent", "L1 hits", "l1tex"),
     _hits("l2_hit_percent", "L2 hits", "lts"),
     _stall("long_scoreboard"),
@@ -120,56 +98,34 @@ METRICS = (
     _stall("wait"),
     _stall("math_pipe_throttle"),
     _stall("lg_throttle"),
-    Metric(
-        key="warp_cycles_per_instruction",
-        name="warp cycles per instruction",
-        ncu=_WARP_CYCLES,
-        how=Combine.MEAN,
-        weight=_INSTRUCTIONS,
-        decimals=2,
+    _mean(
+        "warp_cycles_per_instruction",
+        "warp cycles per instruction",
+        "",
+        _WARP_CYCLES,
+        _INSTRUCTIONS,
     ),
-    _in_time(
-        "achieved_occupancy_percent",
-        "achieved occupancy",
+    _mean("achieved_occupancy_percent", "achieved occupancy", "%", _OCCUPANCY),
+    Metric(
+        "theoretical_occupancy_percent",
+        "theoretical occupancy",
         "%",
-        "sm__warps_active.avg.pct_of_peak_sustained_active",
-    ),
-    Metric(
-        key="theoretical_occupancy_percent",
-        name="theoretical occupancy",
-        unit="%",
-        ncu="sm__maximum_warps_per_active_cycle_pct",
+        "sm__maximum_warps_per_active_cycle_pct",
         how=Combine.LEAST,
         decimals=2,
     ),
-    _in_time(
-        "active_warps", "active warps", "a scheduler", "smsp__warps_active.avg.per_cycle_active"
-    ),
-    _in_time(
-        "eligible_warps",
-        "eligible warps",
-        "a scheduler",
-        "smsp__warps_eligible.avg.per_cycle_active",
-    ),
-    _in_time(
-        "issued_warps", "issued warps", "a scheduler", "smsp__issue_active.avg.per_cycle_active"
-    ),
-    Metric(
-        key="registers",
-        name="registers",
-        unit="a thread",
-        ncu="launch__registers_per_thread",
-        how=Combine.MOST,
-    ),
-    Metric(
-        key="uniform_branch_percent",
-        name="uniform branches",
-        unit="%",
-        ncu="smsp__sass_branch_targets_threads_uniform.sum",
+    _mean("active_warps", "active warps", "a scheduler", "smsp__warps_active.avg.per_cycle_active"),
+    _mean("eligible_warps", "eligible warps", "a scheduler", _ELIGIBLE),
+    _mean("issued_warps", "issued warps", "a scheduler", "smsp__issue_active.avg.per_cycle_active"),
+    Metric("registers", "registers", "a thread", "launch__registers_per_thread", how=Combine.MOST),
+    _mean(
+        "uniform_branch_percent",
+        "uniform branches",
+        "%",
+        "smsp__sass_branch_targets_threads_uniform.sum",
+        weight="",
         over="smsp__sass_branch_targets.sum",
-        how=Combine.MEAN,
         scale=100,
-        decimals=2,
     ),
 )
 

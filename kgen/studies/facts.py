@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING
 
 from kgen.studies.verdicts import NotMeasured
@@ -90,7 +88,7 @@ class Facts:
         if isinstance(metric, Profiled):
             return self._profiled(metric, variant, rows, cols)
         if isinstance(metric, Counted):
-            return _counted(metric, self.counts(variant, rows, cols))
+            return int(getattr(self.counts(variant, rows, cols), metric))
         if isinstance(metric, CompiledMetric):
             return self._occupancy(variant, rows, cols)
         return _vectors_per_thread(variant, cols)
@@ -102,8 +100,7 @@ class Facts:
 
         key = (variant, rows, cols)
         if key not in self._counts:
-            launches = observe(find_target(variant), make("uniform", rows, cols)).counts
-            self._counts[key] = reduce(add, launches)
+            self._counts[key] = observe(find_target(variant), make("uniform", rows, cols)).total
         return self._counts[key]
 
     def _profiled(self, metric: Profiled, variant: str, rows: int, cols: int) -> float:
@@ -121,15 +118,6 @@ class Facts:
         source = source_for(find_target(variant), rows, cols)
         kernels = report(source, compile_cubin(source, self.arch), cols)
         return 100 * min(kernel.occupancy for kernel in kernels)
-
-
-def _counted(metric: Counted, counts: Counts) -> int:
-    return {
-        Counted.LOADS: counts.global_loads,
-        Counted.STORES: counts.global_stores,
-        Counted.ACCESSES: counts.global_loads + counts.global_stores,
-        Counted.REDUCTIONS: counts.warp_reductions,
-    }[metric]
 
 
 def _vectors_per_thread(variant: str, cols: int) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -108,7 +106,7 @@ def _counted(candidate: Candidate, row: Measurement) -> Measurement:
         return replace(row, remark=f"{NOT_TIMED}, and {too_many}")
     assert isinstance(candidate.source, Source) and candidate.plan
     x = make(row.input_name, row.rows, row.cols, row.seed or 0)
-    total = functools.reduce(operator.add, cpu.observe(candidate.source, candidate.plan, x).counts)
+    total = cpu.observe(candidate.source, candidate.plan, x).total
     return replace(
         row,
         global_loads=total.global_loads,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+
+import msgspec
 
 from kgen.errors import UsageError
 from kgen.evidence.inputs import make
@@ -74,12 +76,7 @@ class Protocol:
     @staticmethod
     def from_json(text: str) -> Protocol:
         """Return the protocol that `as_json` wrote; settings of other versions are left out."""
-        settings = json.loads(text)
-        known = {
-            field.name: settings[field.name] for field in fields(Protocol) if field.name in settings
-        }
-        options = CompileOptions(**known.pop("options"))
-        return Protocol(**known | {"l2": L2(known["l2"]), "options": options})
+        return msgspec.json.decode(text, type=Protocol)
 
     def __str__(self) -> str:
         """Return the method in words, for tables and reports."""

@@ -30,7 +30,7 @@ def finish_killed_runs(journal: Journal) -> None:
 def _protocol(row: Measurement) -> Protocol | None:
     try:
         return Protocol.from_json(row.protocol)
-    except (TypeError, ValueError, KeyError):
+    except ValueError:
         return None
 
 

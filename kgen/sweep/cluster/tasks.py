@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kgen.errors import CompileFailed, MachineTrouble, MissingTool
@@ -84,24 +84,14 @@ class Kept:
     def __init__(self) -> None:
         self.rows: list[Measurement] = []
 
-    def begin(self, row: Measurement, samples_us: Sequence[float] = ()) -> None:
-        """Do nothing: who is killed starts again."""
-
-    def add_round(self, rows: Mapping[str, Measurement], taken: Mapping[str, float]) -> None:
-        """Do nothing."""
-
-    def prepared(self, row: Measurement) -> None:
-        """Do nothing."""
-
-    def sampled(self, name: str, samples_us: Sequence[float]) -> None:
-        """Do nothing."""
-
     def finish(self, row: Measurement) -> None:
         """Keep the row."""
         self.rows.append(row)
 
-    def finished(self, row: Measurement) -> None:
-        """Do nothing."""
+    def prepared(self, *heard: object, **named: object) -> None:
+        """Do nothing: who is killed starts again."""
+
+    begin = add_round = sampled = finished = prepared
 
 
 @dataclass(frozen=True)
