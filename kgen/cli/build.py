@@ -19,7 +19,7 @@ from kgen.cli.console import (
     Variants,
     Vec,
     print_json,
-    print_table,
+    print_records,
     with_options,
 )
 from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
@@ -254,33 +254,21 @@ def _as_json(source: Source, path: Path, reports: Reports) -> dict[str, Any]:
 
 def _print_reports(reports: Reports) -> None:
     files_of = Counter(kernel for _, kernel in reports)
-    print_table(
+    print_records(
         "",
         (
-            "kernel",
-            "arch",
-            "registers>",
-            "stack>",
-            "spill stores>",
-            "spill loads>",
-            "static shared>",
-            "dynamic shared>",
-            "occupancy>",
-            "limited by",
-        ),
-        (
-            (
-                kernel if files_of[kernel] == 1 else f"{kernel} of {path}",
-                arch,
-                row.registers,
-                row.stack_bytes,
-                row.spill_store_bytes,
-                row.spill_load_bytes,
-                row.static_shared_bytes,
-                row.dynamic_shared_bytes,
-                f"{row.occupancy:.0%}",
-                ", ".join(row.limited_by),
-            )
+            {
+                "kernel": kernel if files_of[kernel] == 1 else f"{kernel} of {path}",
+                "arch": arch,
+                "registers>": row.registers,
+                "stack>": row.stack_bytes,
+                "spill stores>": row.spill_store_bytes,
+                "spill loads>": row.spill_load_bytes,
+                "static shared>": row.static_shared_bytes,
+                "dynamic shared>": row.dynamic_shared_bytes,
+                "occupancy>": f"{row.occupancy:.0%}",
+                "limited by": ", ".join(row.limited_by),
+            }
             for (path, kernel), archs in reports.items()
             for arch, row in archs.items()
         ),

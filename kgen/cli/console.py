@@ -112,6 +112,12 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     console().print(table)
 
 
+def print_records(title: str, records: Iterable[dict[str, Any]]) -> None:
+    """Print a table of one record or more, cells by their columns, as `print_table` does."""
+    rows = list(records)
+    print_table(title, list(rows[0]), [list(row.values()) for row in rows])
+
+
 def print_text(text: str, style: str = "") -> None:
     """Print words, broken at blanks on a terminal and left whole elsewhere."""
     from rich.text import Text

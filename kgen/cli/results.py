@@ -9,24 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from kgen.cli.console import Json, OnlyVariants, print_table
+from kgen.cli.console import Json, OnlyVariants, print_records
 from kgen.errors import UsageError
 from kgen.store.measurement import Kind, Measurement, Outcome
 
-_COLUMNS = (
-    "variant",
-    "shape>",
-    "device",
-    "protocol/l2",
-    "median us>",
-    "model us>",
-    "spread %>",
-    "GB/s>",
-    "% of copy>",
-    "speed-up>",
-    "outcome",
-    "date (UTC)",
-)
 # Laying a table out takes milliseconds a row, and nobody reads thousands.
 _MOST_IN_TABLE = 500
 
@@ -70,7 +56,7 @@ def results(
     elif found:
         is_cut = limit is None and len(found) == most
         title = f"the newest {most}; --limit N shows N, --csv and --json all" if is_cut else ""
-        print_table(title, _COLUMNS, map(_cells, found))
+        print_records(title, map(_cells, found))
     elif hidden:
         print(f"{path} has no such measurements but pruned ones.")
     elif path.exists():
@@ -126,21 +112,21 @@ def _export(measurements: Sequence[Measurement], form: str, out: Path | None) ->
     print(f"wrote {len(measurements)} measurements to {out}")
 
 
-def _cells(row: Measurement) -> tuple[str, ...]:
-    return (
-        row.variant,
-        f"{row.rows} x {row.cols}",
-        row.provenance.device,
-        "/".join(filter(None, (row.protocol_name, row.l2))),
-        _number(row.median_us, 2),
-        _number(row.model_us, 2) if row.median_us is None else "",
-        _number(_spread(row), 1),
-        _number(row.gb_per_s, 0),
-        _number(row.percent_of_copy, 0),
-        _number(row.speedup, 2) + (f" vs {row.baseline}" if row.baseline else ""),
-        _ending(row),
-        row.provenance.measured_at[:16].replace("T", " "),
-    )
+def _cells(row: Measurement) -> dict[str, str]:
+    return {
+        "variant": row.variant,
+        "shape>": f"{row.rows} x {row.cols}",
+        "device": row.provenance.device,
+        "protocol/l2": "/".join(filter(None, (row.protocol_name, row.l2))),
+        "median us>": _number(row.median_us, 2),
+        "model us>": _number(row.model_us, 2) if row.median_us is None else "",
+        "spread %>": _number(_spread(row), 1),
+        "GB/s>": _number(row.gb_per_s, 0),
+        "% of copy>": _number(row.percent_of_copy, 0),
+        "speed-up>": _number(row.speedup, 2) + (f" vs {row.baseline}" if row.baseline else ""),
+        "outcome": _ending(row),
+        "date (UTC)": row.provenance.measured_at[:16].replace("T", " "),
+    }
 
 
 def _number(value: float | None, digits: int) -> str:

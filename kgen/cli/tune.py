@@ -9,24 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgen.cli.console import Json, print_json, print_table
+from kgen.cli.console import Json, print_json, print_records
 from kgen.errors import MissingTool, UsageError
 
 if TYPE_CHECKING:
     from kgen.sweep.tuned import Winner
-
-_COLUMNS = (
-    "device",
-    "shape>",
-    "variant",
-    "median us>",
-    "spread %>",
-    "% of copy>",
-    "tied>",
-    "of>",
-    "templates",
-    "date (UTC)",
-)
 
 
 def tune(
@@ -70,7 +57,7 @@ def _keep(db: Path | None, out: Path, l2: str, json: bool) -> None:
     if json:
         print_json(msgspec.to_builtins(table))
     else:
-        print_table("", _COLUMNS, map(_cells, table))
+        print_records("", map(_cells, table))
         print(f"wrote {len(table)} winners to {out}, {len(found)} of them from {place}")
 
 
@@ -107,17 +94,17 @@ def _gpu() -> str:
         raise MissingTool(f"{missing}, or name a GPU with --device") from None
 
 
-def _cells(winner: Winner) -> tuple[str, ...]:
+def _cells(winner: Winner) -> dict[str, str]:
     copy = winner.percent_of_copy
-    return (
-        winner.device,
-        f"{winner.rows} x {winner.cols}",
-        winner.variant,
-        f"{winner.median_us:.2f}",
-        f"{winner.spread_percent:.1f}",
-        "" if copy is None else f"{copy:.0f}",
-        str(len(winner.ties)),
-        str(winner.candidates),
-        winner.templates,
-        winner.measured_at[:16].replace("T", " "),
-    )
+    return {
+        "device": winner.device,
+        "shape>": f"{winner.rows} x {winner.cols}",
+        "variant": winner.variant,
+        "median us>": f"{winner.median_us:.2f}",
+        "spread %>": f"{winner.spread_percent:.1f}",
+        "% of copy>": "" if copy is None else f"{copy:.0f}",
+        "tied>": str(len(winner.ties)),
+        "of>": str(winner.candidates),
+        "templates": winner.templates,
+        "date (UTC)": winner.measured_at[:16].replace("T", " "),
+    }
