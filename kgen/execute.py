@@ -43,17 +43,24 @@ def find_target(text: str, overlay: Overlay = OURS) -> Target:
     return read_source(Path(text), overlay) if names_a_file(text) else checked(text, overlay)
 
 
-def name_of(target: Target) -> str:
+def target_name(target: Target) -> str:
     """Return what a user calls the target: the variant, or the path of an edited file."""
     if isinstance(target, Source):
         return str(target.path or target.filename)
     return spelling(target)
 
 
+def target_spec(target: Target) -> Spec:
+    """Return the spec of a target; of an edited file it is the header's."""
+    return target.spec if isinstance(target, Source) else target
+
+
 def require_kernel(target: Target, instead: str) -> None:
     """Raise UsageError for plain C++ for the host, which says what to do `instead`."""
     if target.is_host:
-        raise UsageError(f"{name_of(target)} is plain C++ for the host, not a kernel: {instead}")
+        raise UsageError(
+            f"{target_name(target)} is plain C++ for the host, not a kernel: {instead}"
+        )
 
 
 def source_for(target: Target, rows: int, cols: int) -> Source:
@@ -61,11 +68,8 @@ def source_for(target: Target, rows: int, cols: int) -> Source:
 
     Raises UsageError when the target cannot run on that shape.
     """
-    if isinstance(target, Source):
-        require_valid(target.spec, rows, cols)
-        return target
-    require_valid(target, rows, cols)
-    return render(target.resolve(max(cols, 1)))
+    require_valid(target_spec(target), rows, cols)
+    return target if isinstance(target, Source) else render(target.resolve(max(cols, 1)))
 
 
 def run(
@@ -101,13 +105,7 @@ def run(
         from kgen import cpu
 
         y = cpu.run(
-            source,
-            launches,
-            matrix,
-            schedule=schedule,
-            timeout_s=timeout_s,
-            x_offset=offsets[0],
-            y_offset=offsets[1],
+            source, launches, matrix, schedule=schedule, timeout_s=timeout_s, offsets=offsets
         )
     return y.reshape(x.shape)
 
@@ -147,14 +145,7 @@ def observe(
     source = source_for(target, *matrix.shape)
     launches = plan(source, *matrix.shape)
     return cpu.observe(
-        source,
-        launches,
-        matrix,
-        schedule=schedule,
-        seed=seed,
-        timeout_s=timeout_s,
-        x_offset=offsets[0],
-        y_offset=offsets[1],
+        source, launches, matrix, schedule=schedule, seed=seed, timeout_s=timeout_s, offsets=offsets
     )
 
 

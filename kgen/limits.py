@@ -15,6 +15,10 @@ MAX_GRID_BLOCKS = 2**31 - 1
 MAX_SHARED_BYTES = 227 * 1024
 
 
+# The architecture to compile for where no GPU and no option names one.
+DEFAULT_ARCH = "sm_90"
+
+
 def arch_number(arch: str) -> int:
     """Return the number of an architecture, by which they compare: 90 of `sm_90`; 0 of ''."""
     return int(arch.removeprefix("sm_") or 0)

@@ -56,7 +56,7 @@ def bench(
 
     All named versions by default. With --on cpu they are verified and counted, not timed.
     """
-    from kgen.cli.targets import overlay
+    from kgen.cli.targets import used_overlay
     from kgen.timing.protocol import find_protocol
     from kgen.timing.provenance import this_run
 
@@ -70,7 +70,7 @@ def bench(
     if limit is not None and on == "cpu":
         raise UsageError("--fail-if-slower needs times, which --on cpu does not take")
     base = _baseline(baseline, candidates)
-    provenance = this_run(on, overlay=overlay())
+    provenance = this_run(on, overlay=used_overlay())
     measured = _measure(candidates, how, provenance, on, base, timeout, db)
     if out:
         from kgen.store.export import write_json
@@ -114,12 +114,12 @@ def require_kernels(on: str, hosts: Sequence[str], among: int) -> None:
 def _baseline(baseline: str | None, candidates: Sequence[Candidate]) -> str | None:
     """Return the candidate's name for what the user calls it."""
     from kgen.cli.targets import find_target
-    from kgen.execute import name_of
+    from kgen.execute import target_name
 
     names = [candidate.name for candidate in candidates]
     if baseline is None or baseline in names:
         return baseline
-    name = name_of(find_target(baseline))
+    name = target_name(find_target(baseline))
     if name not in names:
         raise UsageError(f"--baseline {baseline} is not among what is measured; name it there too")
     return name
@@ -170,7 +170,7 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
     if bad:
         words = "; ".join(f"{row.variant}: {row.reason}" for row in bad)
         raise CheckFailed(f"{len(bad)} of {len(measured)} could not be measured: {words}")
-    require_no_trouble(measured)
+    require_undisturbed(measured)
     if limit is None:
         return
     ours = [row for row in measured if row.kind in ("variant", "file")]
@@ -184,7 +184,7 @@ def _judge(measured: Sequence[Measurement], limit: float | None) -> None:
         raise CheckFailed(f"slower than {slow[0].baseline} by more than {limit:.1%}: {words}")
 
 
-def require_no_trouble(measured: Sequence[Measurement]) -> None:
+def require_undisturbed(measured: Sequence[Measurement]) -> None:
     """Raise MachineTrouble when this machine lacked something for one of the rows' candidates."""
     if stopped := [row for row in measured if row.outcome == "machine trouble"]:
         first = stopped[0]

@@ -23,6 +23,7 @@ from kgen.cli.console import (
     with_options,
 )
 from kgen.errors import CheckFailed, KgenError, MissingTool, UsageError
+from kgen.limits import DEFAULT_ARCH
 
 if TYPE_CHECKING:
     from kgen.outputs.build import KernelReport
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from kgen.toolchain import CompileOptions
 
 GENERATED = Path("generated")
-DEFAULT_ARCH = "sm_90"
 Built = dict[Path, "Source"]  # by the file's path
 # file and kernel -> architecture -> what it takes there
 Reports = dict[tuple[Path, str], dict[str, "KernelReport"]]
@@ -144,17 +144,14 @@ def _write_named(texts: Sequence[str], cols: int | None, out: Path | None, force
 
 def _source(text: str, cols: int | None) -> Source:
     from kgen.cli.targets import find_target
+    from kgen.execute import source_for
     from kgen.sources.render import render
-    from kgen.specs.rules import require_valid
     from kgen.specs.spec import Spec
 
     target = find_target(text)
-    spec = target if isinstance(target, Spec) else target.spec
     if cols is not None:
-        require_valid(spec, 1, cols)
-    if not isinstance(target, Spec):
-        return target
-    return render(target if cols is None else target.resolve(cols))
+        return source_for(target, 1, cols)
+    return render(target) if isinstance(target, Spec) else target
 
 
 def _write_all(folder: Path, force: bool) -> Built:
@@ -212,7 +209,7 @@ def _hindrance(devices: Built) -> str:
 
 def _compile(devices: Built, archs: list[str], options: CompileOptions, cols: int) -> Reports:
     """Return every kernel's reports by architecture. Raises CompileFailed with nvcc's words."""
-    from kgen.outputs.build import report
+    from kgen.outputs.build import kernel_reports
     from kgen.toolchain import compile_many
 
     reports: Reports = {}
@@ -223,7 +220,7 @@ def _compile(devices: Built, archs: list[str], options: CompileOptions, cols: in
                 raise binary
             if binary.log:
                 print(binary.log, file=sys.stderr)
-            for row in report(source, binary, cols):
+            for row in kernel_reports(source, binary, cols):
                 _note_broken_limit(row, arch, options)
                 reports.setdefault((path, row.kernel), {})[arch] = row
     return reports

@@ -55,7 +55,7 @@ def diff(
 
 
 def _any_source(text: str) -> Source:
-    from kgen.cli.targets import find_target, overlay
+    from kgen.cli.targets import find_target, used_overlay
     from kgen.sources.edited import read_source
     from kgen.sources.render import render
     from kgen.sources.revisions import source_at
@@ -63,9 +63,9 @@ def _any_source(text: str) -> Source:
 
     path = Path("/dev/stdin" if text == "-" else text)
     if text == "-" or (path.name != text and path.exists()):  # a pipe has no suffix
-        return read_source(path, overlay())
+        return read_source(path, used_overlay())
     revision, colon, name = text.partition(":")
     if colon and revision.strip() not in VERSIONS and not path.exists():
-        return source_at(revision, name, overlay())
+        return source_at(revision, name, used_overlay())
     target = find_target(text)
     return render(target) if isinstance(target, Spec) else target

@@ -86,7 +86,7 @@ def show(
 ) -> None:
     """Show a variant: why it is as it is, the usual mistake; axes, launch, what it requires."""
     from kgen.cli.targets import find_target
-    from kgen.execute import source_for
+    from kgen.execute import source_for, target_spec
     from kgen.launch import plan
     from kgen.specs import describe
     from kgen.specs.notes import notes
@@ -94,7 +94,7 @@ def show(
     from kgen.specs.variants import spelling
 
     target = find_target(with_options(variant, items, vec, threads))
-    usual_rows, usual_cols = usual_shape(target if isinstance(target, Spec) else target.spec)
+    usual_rows, usual_cols = usual_shape(target_spec(target))
     rows, cols = usual_rows if rows is None else rows, usual_cols if cols is None else cols
     source = source_for(target, rows, cols)
     launches = plan(source, rows, cols)
@@ -165,7 +165,7 @@ def explain_variant(
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
     from pathlib import Path
 
-    from kgen.cli.targets import overlay
+    from kgen.cli.targets import used_overlay
     from kgen.sources.edited import read_source
     from kgen.specs.explain import explain
     from kgen.specs.rules import problems_for
@@ -174,7 +174,7 @@ def explain_variant(
 
     shape = _shape(rows, cols)
     text = with_options(variant, items, vec, threads)
-    templates = overlay()
+    templates = used_overlay()
     is_file = names_a_file(text)
     spec = read_source(Path(text), templates).spec if is_file else parse(text, templates)
     found = explain(spec)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kgen.cli.console import Items, Threads, Variant, Vec, with_options
+from kgen.limits import DEFAULT_ARCH
+
+if TYPE_CHECKING:
+    from kgen.sources.source import Source
 
 
 def sass(
@@ -16,20 +20,14 @@ def sass(
     vec: Vec = None,
     threads: Threads = None,
     cols: Annotated[int | None, typer.Option(help="Row length that items=auto covers.")] = None,
-    arch: Annotated[str, typer.Option(help="The architecture.")] = "sm_90",
+    arch: Annotated[str, typer.Option(help="The architecture.")] = DEFAULT_ARCH,
 ) -> None:
     """Print the machine code of a variant (or of an edited .cu)."""
-    from kgen.cli.targets import find_target
-    from kgen.execute import source_for
-    from kgen.sources.render import render
-    from kgen.sources.source import Source
     from kgen.toolchain import compile_cubin
     from kgen.toolchain import sass as machine_code
 
-    target = find_target(with_options(variant, items, vec, threads))
-    if not isinstance(target, Source):
-        target = render(target) if cols is None else source_for(target, 1, cols)
-    print(machine_code(compile_cubin(target, arch)))
+    source = _source(with_options(variant, items, vec, threads), cols)
+    print(machine_code(compile_cubin(source, arch)))
 
 
 def export(
@@ -41,16 +39,20 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("exported"),
 ) -> None:
     """Write a source and a PyCUDA script that compiles, verifies and times it without kgen."""
+    from kgen.outputs.export import export as export_source
+
+    for path in export_source(_source(with_options(variant, items, vec, threads), cols), out):
+        print(f"wrote {path}")
+
+
+def _source(text: str, cols: int | None) -> Source:
+    """Return the source of a file as it is, that of a variant for rows of `cols`."""
     from kgen.cli.targets import find_target
     from kgen.execute import source_for
-    from kgen.outputs.export import export as export_source
     from kgen.sources.render import render
-    from kgen.sources.source import Source
+    from kgen.specs.spec import Spec
 
-    target = find_target(with_options(variant, items, vec, threads))
-    if isinstance(target, Source):
-        source = target
-    else:
-        source = render(target) if cols is None else source_for(target, 1, cols)
-    for path in export_source(source, out):
-        print(f"wrote {path}")
+    target = find_target(text)
+    if not isinstance(target, Spec):
+        return target
+    return render(target) if cols is None else source_for(target, 1, cols)

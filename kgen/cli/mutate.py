@@ -27,14 +27,14 @@ def mutate(
     json: Json = False,
 ) -> None:
     """Make the mistakes that people make in a variant's source, and see what catches each."""
-    from kgen.cli.targets import overlay
+    from kgen.cli.targets import used_overlay
     from kgen.evidence.mutation.campaign import campaign
     from kgen.specs.variants import checked
     from kgen.specs.versions import VERSIONS
 
     if files := [name for name in variants or () if names_a_file(name)]:
         raise UsageError(f"{files[0]} is a file; mutants are made of what the templates give")
-    results = list(campaign(checked(variant, overlay()) for variant in variants or VERSIONS))
+    results = list(campaign(checked(variant, used_overlay()) for variant in variants or VERSIONS))
     if json:
         print_json(as_json(results))
     elif summary:

@@ -9,6 +9,7 @@ import typer
 
 from kgen.cli.console import Json, On, Variants, print_json, print_table, time_option
 from kgen.errors import UsageError
+from kgen.limits import DEFAULT_ARCH
 
 if TYPE_CHECKING:
     from kgen.profile import Metric, Profile, ProfileTarget
@@ -49,9 +50,9 @@ def profile(
     require_place(on)
     if cache not in CACHES:
         raise UsageError(f"--cache {cache}: caches are {' or '.join(CACHES)}")
-    from kgen.cli.targets import overlay
+    from kgen.cli.targets import used_overlay
 
-    jobs = [ProfileTarget(variant, rows, cols, overlay()) for variant in variants or ()]
+    jobs = [ProfileTarget(variant, rows, cols, used_overlay()) for variant in variants or ()]
     if not jobs and not csv_files:
         raise UsageError("name variants or .cu files to profile, or output of ncu with --csv-file")
     if csv_files:
@@ -91,12 +92,10 @@ def _measured(jobs: list[ProfileTarget], cache: str, timeout: float, out: Path |
 
 def _counted(jobs: list[ProfileTarget]) -> Columns:
     from kgen.profile.counted import profile_on_cpu
-    from kgen.toolchain.occupancy import default_arch
 
-    arch = default_arch()
     title = f"{jobs[0].rows} x {jobs[0].cols} on the CPU"
-    profiles = [profile_on_cpu(job, arch) for job in jobs]
-    return Columns(title, {**_shape(jobs), "on": "cpu", "arch": arch}, profiles)
+    profiles = [profile_on_cpu(job, DEFAULT_ARCH) for job in jobs]
+    return Columns(title, {**_shape(jobs), "on": "cpu", "arch": DEFAULT_ARCH}, profiles)
 
 
 def _shape(jobs: list[ProfileTarget]) -> dict[str, Any]:

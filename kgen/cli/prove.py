@@ -55,7 +55,7 @@ def run(
     """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
     from kgen.cli.targets import find_target
     from kgen.evidence.reference import judge
-    from kgen.execute import as_matrix, name_of, source_for
+    from kgen.execute import as_matrix, source_for, target_name
     from kgen.execute import run as run_target
     from kgen.launch import serial_additions
 
@@ -74,7 +74,7 @@ def run(
     additions = serial_additions(source.spec, matrix.shape[1])
     verdict = judge(y.reshape(matrix.shape), matrix, additions, source.spec.op)
     facts = {
-        "variant": name_of(target),
+        "variant": target_name(target),
         "on": on,
         "shape": list(x.shape),
         "output": str(output_file) if output_file else None,
@@ -89,7 +89,7 @@ def run(
         print_table("", ("", ""), list(facts.items()))
     if not verdict.ok:
         why = _cause(source, matrix, on, timeout) + verdict.reason
-        raise CheckFailed(f"{name_of(target)} on {on} is wrong: {why}")
+        raise CheckFailed(f"{target_name(target)} on {on} is wrong: {why}")
 
 
 def _cause(source: Source, x: NDArray[np.float32], on: str, timeout: float) -> str:
@@ -175,7 +175,7 @@ def check(
     shapes = None if rows is None or cols is None else [(rows, cols)]
     targets = [find_target(variant) for variant in variants or VERSIONS]
     if on == "gpu":
-        targets = [target for target in targets if not _is_host(target)]
+        targets = [target for target in targets if not target.is_host]
         if not targets:
             raise UsageError("host versions do not run on a GPU; check them with --on cpu")
     verdicts = _check_all(
@@ -203,12 +203,6 @@ def check(
 def _facts(row: CheckRow) -> dict[str, Any]:
     """Return a row without its failures, which are told once for all shapes."""
     return {name: value for name, value in vars(row).items() if name != "failures"} | {"ok": row.ok}
-
-
-def _is_host(target: Target) -> bool:
-    from kgen.sources.source import Source
-
-    return (target.spec if isinstance(target, Source) else target).is_host
 
 
 def _check_all(targets: list[Target], on: str, **how: Any) -> list[list[CheckRow]]:

@@ -80,11 +80,11 @@ def _form(json: bool, csv: bool, out: Path | None) -> str:
 
 def _canonical(variant: str) -> str:
     """Return a variant as it is spelt in the database, whatever the order of its axes."""
-    from kgen.cli.targets import overlay
+    from kgen.cli.targets import used_overlay
     from kgen.specs.variants import parse, spelling
 
     try:
-        return spelling(parse(variant, overlay()))
+        return spelling(parse(variant, used_overlay()))
     except UsageError:  # a pattern, a file, a peer
         return variant
 

@@ -27,42 +27,28 @@ def spaces(
 
     Raises UsageError for what is unknown, and when nothing is named.
     """
-    from kgen.cli.targets import overlay
+    from kgen.cli.targets import used_overlay
     from kgen.specs.versions import VERSIONS
     from kgen.sweep.likely import likely_spaces
     from kgen.sweep.space import Space, everything
     from kgen.sweep.study import read_study
 
-    axes = _axes(axis or ())
-    lists = {"rows": _numbers("--rows", rows), "cols": _numbers("--cols", cols)}
-    names = _words(variants)
+    axes, names, templates = _axes(axis or ()), _words(variants), used_overlay()
+    given = (_numbers("--rows", rows), _numbers("--cols", cols))
+    shapes = (given[0] or (1024,), given[1] or (4096,))
     if all_:
         if names or axes or study:
             raise UsageError("--all is every combination; leave --variants, --axis and files out")
-        return everything(
-            lists["rows"] or (1024,), lists["cols"] or (4096,), where or "", overlay()
-        )
+        return everything(*shapes, where or "", templates)
     if study:
-        space = read_study(study, overlay())
-        return (space.changed(names, lists["rows"], lists["cols"], axes, where or ""),)
+        return (read_study(study, templates).changed(names, *given, axes, where or ""),)
     if not (names or axes or where or rows or cols):
         raise UsageError("name what to sweep: --variants v5,v7, a study file, or --all")
     if not (names or axes or where):
-        return likely_spaces(
-            itertools.product(lists["rows"] or (1024,), lists["cols"] or (4096,)), overlay()
-        )
+        return likely_spaces(itertools.product(*shapes), templates)
     if not names:
         print(f"kgen: no --variants, so all {len(VERSIONS)} versions", file=sys.stderr)
-    return (
-        Space.make(
-            names or VERSIONS,
-            lists["rows"] or (1024,),
-            lists["cols"] or (4096,),
-            axes,
-            where or "",
-            overlay(),
-        ),
-    )
+    return (Space.make(names or VERSIONS, *shapes, axes, where or "", templates),)
 
 
 def _axes(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:

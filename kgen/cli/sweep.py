@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgen.cli import INTERRUPTED
-from kgen.cli.bench import Db, require_kernels, require_no_trouble
+from kgen.cli.bench import Db, require_kernels, require_undisturbed
 from kgen.cli.complete import complete_axis, complete_variants
 from kgen.cli.console import Json, On, print_json, time_option
 from kgen.cli.dry_run import print_plan
@@ -118,7 +118,7 @@ def sweep(
     why_empty = _tell(planned, measured, out, json)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-    require_no_trouble(measured)
+    require_undisturbed(measured)
     if why_empty:
         raise CheckFailed(why_empty)
 
@@ -142,13 +142,13 @@ def _likeliest(planned: Plan, how: How) -> Plan:
 
 def _provenance(on: str, is_elsewhere: bool, needs_device: bool) -> Provenance:
     """Describe this machine's run; planning needs no GPU, and workers tell of theirs."""
-    from kgen.cli.targets import overlay
+    from kgen.cli.targets import used_overlay
     from kgen.store.measurement import Provenance
     from kgen.timing.provenance import checkout_commit, this_run
 
     if not is_elsewhere:
         try:
-            return this_run(on, overlay=overlay())
+            return this_run(on, overlay=used_overlay())
         except MissingTool:
             if needs_device:
                 raise

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kgen.overlay import Overlay
 
 
-def overlay() -> Overlay:
+def used_overlay() -> Overlay:
     """Return the templates of this command line."""
     from kgen.overlay import OURS, Overlay
 
@@ -24,4 +24,4 @@ def find_target(text: str) -> Target:
     """Return what a user named, as `kgen.execute.find_target` does, of these templates."""
     from kgen.execute import find_target as find
 
-    return find(text, overlay())
+    return find(text, used_overlay())

@@ -64,13 +64,13 @@ def _keep(db: Path | None, out: Path, l2: str, json: bool) -> None:
 def _look_up(path: Path, shape: str, device: str | None, json: bool) -> None:
     import msgspec
 
-    from kgen.cli.targets import overlay
+    from kgen.cli.targets import used_overlay
     from kgen.sources.render import template_hash
     from kgen.sweep.tuned import find, read_table
 
     rows, cols = _shape(shape)
     table = read_table(path)
-    winner = find(table, device or _gpu(), rows, cols, template_hash(overlay()))
+    winner = find(table, device or _gpu(), rows, cols, template_hash(used_overlay()))
     if json:
         print_json(msgspec.to_builtins(winner))
         return

@@ -53,8 +53,7 @@ def observe(
     schedule: str = "in_order",
     seed: int = 0,
     timeout_s: float = 120.0,
-    x_offset: int = 0,
-    y_offset: int = 0,
+    offsets: tuple[int, int] = (0, 0),
 ) -> Observation:
     """Return what the plan's kernels make of `x`, and what they do to memory meanwhile.
 
@@ -66,7 +65,7 @@ def observe(
     if not plan.launches:
         return Observation(np.empty(x.shape, np.float32), (), (), ())
     executable = build(source, observing=True)
-    with matrices(plan, x, x_offset, y_offset) as buffers:
+    with matrices(plan, x, offsets) as buffers:
         job = job_text(plan, buffers, schedule, seed, workers=1)
         outcome = execute(executable, job, buffers.descriptor, timeout_s)
         lines = outcome.messages.splitlines()

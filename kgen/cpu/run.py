@@ -17,6 +17,7 @@ from kgen.cpu.process import execute
 from kgen.errors import KernelFault, UsageError
 from kgen.launch import Launch, LaunchPlan
 from kgen.limits import (
+    DEFAULT_ARCH,
     H200_SMS,
     MAX_CLUSTER_BLOCKS,
     MAX_GRID_BLOCKS,
@@ -25,7 +26,7 @@ from kgen.limits import (
 )
 from kgen.machine_trouble import telling_trouble
 from kgen.sources.source import Source
-from kgen.toolchain.occupancy import default_arch, occupancy
+from kgen.toolchain.occupancy import occupancy
 
 # The order in which the threads of a block run between two barriers or warp operations.
 SCHEDULES = ("in_order", "reversed", "warp_greedy", "random")
@@ -47,13 +48,12 @@ def run(
     schedule: str = "in_order",
     timeout_s: float = 120.0,
     seed: int = 0,
-    x_offset: int = 0,
-    y_offset: int = 0,
+    offsets: tuple[int, int] = (0, 0),
 ) -> NDArray[np.float32]:
     """Return what the plan's kernels write to y for the matrix `x`, plan.rows x plan.cols.
 
     `x` is float32, C-contiguous. The kernels get pointers as aligned as cudaMalloc's, moved by
-    `x_offset` and `y_offset` elements; rows of NaN surround x, elements that no kernel writes come
+    `offsets` elements (of x, of y); rows of NaN surround x, elements that no kernel writes come
     out as NaN, and the workspace starts as zeros. `schedule` (one of SCHEDULES, `random` from
     `seed`) orders the threads of a block. Of a plan that skips rows, `x` and the result are the
     others; the skipped ones have addresses and no memory, and whoever accesses them faults.
@@ -67,7 +67,7 @@ def run(
     if not plan.launches:
         return np.empty(x.shape, np.float32)
     executable = build(source)
-    with matrices(plan, x, x_offset, y_offset) as buffers:
+    with matrices(plan, x, offsets) as buffers:
         job = job_text(plan, buffers, schedule, seed, _workers(plan))
         outcome = execute(executable, job, buffers.descriptor, timeout_s)
         if outcome.exit_code != 0 or outcome.timed_out:
@@ -80,14 +80,15 @@ def run(
 
 @contextmanager
 def matrices(
-    plan: LaunchPlan, x: NDArray[np.float32], x_offset: int, y_offset: int
+    plan: LaunchPlan, x: NDArray[np.float32], offsets: tuple[int, int]
 ) -> Iterator[Buffers]:
     """Give the buffers x, y and workspace as the kernels of a plan must find them."""
     buffers = Buffers()
     row_bytes = plan.cols * _ELEMENT_BYTES
     skipped = plan.skipped_rows * row_bytes
-    x_region = buffers.add("x", x.nbytes, row_bytes, x_offset * _ELEMENT_BYTES, READ_ONLY, skipped)
-    y_region = buffers.add("y", x.nbytes, row_bytes, y_offset * _ELEMENT_BYTES, OUTPUT, skipped)
+    x_shift, y_shift = (offset * _ELEMENT_BYTES for offset in offsets)
+    x_region = buffers.add("x", x.nbytes, row_bytes, x_shift, READ_ONLY, skipped)
+    y_region = buffers.add("y", x.nbytes, row_bytes, y_shift, OUTPUT, skipped)
     skipped = plan.workspace_bytes // plan.rows * plan.skipped_rows
     size = plan.workspace_bytes - skipped
     workspace = buffers.add("workspace", size, row_bytes, 0, WRITABLE, skipped)
@@ -136,7 +137,7 @@ def _check_launch(source: Source, launch: Launch) -> None:
             f"of {launch.cluster_size}"
         )
     # A kernel whose registers allow fewer blocks fails on the GPU all the same.
-    per_sm = occupancy(default_arch(), launch.block, 0, launch.shared_bytes).blocks_per_sm
+    per_sm = occupancy(DEFAULT_ARCH, launch.block, 0, launch.shared_bytes).blocks_per_sm
     resident = H200_SMS * per_sm
     if launch.is_co_resident and launch.grid > resident:
         raise KernelFault(

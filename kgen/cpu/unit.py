@@ -62,7 +62,7 @@ def preprocessed(source: Source, cxx: Cxx, flags: list[str], wrapper: str) -> by
         raise compile_failed(source, cxx, str(rejected)) from None
 
 
-class _Unit:
+class _Preprocessed:
     """What the preprocessor made of some files; it is asked again when one that it read changes."""
 
     def __init__(self, cxx: Cxx, flags: tuple[str, ...], *files: tuple[str, str]) -> None:
@@ -95,7 +95,7 @@ class _Unit:
 
 
 # Checks build a source for every shape.
-_unit = functools.lru_cache(maxsize=16)(_Unit)
+_unit = functools.lru_cache(maxsize=16)(_Preprocessed)
 
 
 def _files_read(text: bytes) -> Iterable[Path]:

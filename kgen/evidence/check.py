@@ -23,7 +23,7 @@ from kgen.evidence.far_rows import far_rows, far_shape
 from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.memory import require_memory
 from kgen.evidence.reference import judge
-from kgen.execute import Target, name_of, run, run_last_rows, source_for
+from kgen.execute import Target, run, run_last_rows, source_for, target_name, target_spec
 from kgen.launch import serial_additions
 from kgen.shape import Shape
 from kgen.sources.source import Source
@@ -92,14 +92,14 @@ def check(
     that faults is a failed row; one that does not compile or takes longer than `timeout_s` seconds
     is not tried on further shapes. Raises UsageError when a shape that was asked for cannot be run.
     """
-    spec = target.spec if isinstance(target, Source) else target
+    spec = target_spec(target)
     orders = schedules if on == "cpu" and not spec.is_host else schedules[:1]
     kinds = (MEMORY,) * memory + (RACE,) * races
     for number, (rows, cols) in enumerate(boundary_shapes(spec) if shapes is None else shapes):
         source = source_for(target, rows, cols)
         used = _in_turn(inputs, rows, number)
         x = mixed_rows(used, rows, cols)
-        row = CheckRow(name_of(target), rows, cols, used)
+        row = CheckRow(target_name(target), rows, cols, used)
         walked = replace(source, spec=walking(source.spec))
         observed = (walked, x[: observed_rows(spec)], orders[-1], timeout_s)
         try:
@@ -134,13 +134,13 @@ def check_far_rows(
     Only the blocks of these rows run, on the CPU, and only these rows are in memory. A target that
     runs on no such matrix has no verdict (far_rows.far_shape).
     """
-    spec = target.spec if isinstance(target, Source) else target
+    spec = target_spec(target)
     shape = far_shape(spec, boundary_cols(spec))
     if not shape:
         return
     rows, cols = shape
     x = mixed_rows(inputs, far_rows(spec), cols)
-    row = CheckRow(name_of(target), rows, cols, inputs)
+    row = CheckRow(target_name(target), rows, cols, inputs)
     try:
         y = run_last_rows(target, x, rows, timeout_s)
     except CheckFailed as failure:

@@ -54,11 +54,6 @@ def reference64(x: Array, op: Op = SOFTMAX) -> NDArray[np.float64]:
         return np.where(np.abs(result) > FLOAT32_MAX, np.copysign(np.inf, result), result)
 
 
-def softmax64(x: Array) -> NDArray[np.float64]:
-    """Return the softmax of each row of `x` in float64, as `reference64` does."""
-    return reference64(x)
-
-
 def tolerance(serial_additions: int) -> float:
     """Return the largest error allowed for an element, relative to its row's largest value.
 

@@ -48,7 +48,7 @@ class Buffer:
         return np.flatnonzero(guard != POISON)
 
 
-class DeviceMatrix:
+class MatrixBuffer:
     """A rows x cols matrix of float32 on the device, which other CUDA libraries can wrap."""
 
     def __init__(self, buffer: Buffer, shape: tuple[int, int]) -> None:

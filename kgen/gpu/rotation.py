@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kgen.gpu.device import Gpu
 from kgen.gpu.graph import Graph
-from kgen.gpu.memory import Buffer, DeviceMatrix, Matrix, no_memory
+from kgen.gpu.memory import Buffer, Matrix, MatrixBuffer, no_memory
 
 Issue = Callable[[], object]
 
@@ -30,8 +30,8 @@ class Rotation:
         for source, _ in self.pairs:
             source.fill(x)
 
-    def _matrix(self, x: Matrix) -> DeviceMatrix:
-        return DeviceMatrix(Buffer(self.gpu.driver, x.nbytes, 0), (x.shape[0], x.shape[1]))
+    def _matrix(self, x: Matrix) -> MatrixBuffer:
+        return MatrixBuffer(Buffer(self.gpu.driver, x.nbytes, 0), (x.shape[0], x.shape[1]))
 
     def poison(self) -> None:
         """Make every output NaN."""

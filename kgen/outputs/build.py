@@ -62,7 +62,7 @@ def _is_edited(found: bytes, source: Source) -> bool:
     return origin in found and found != source.text.encode()
 
 
-def report(source: Source, binary: Binary, cols: int = DEFAULT_COLS) -> list[KernelReport]:
+def kernel_reports(source: Source, binary: Binary, cols: int = DEFAULT_COLS) -> list[KernelReport]:
     """Return what the compiled kernels take; a shared cache counts with rows of `cols`."""
     from kgen.toolchain.occupancy import occupancy
 

@@ -37,7 +37,7 @@ def profile_on_cpu(job: ProfileTarget, arch: str) -> Profile:
 
 def _resources(source: Source, cols: int, arch: str) -> dict[str, dict[str, float]]:
     """Return what each kernel takes; nothing where there is no nvcc."""
-    from kgen.outputs.build import report
+    from kgen.outputs.build import kernel_reports
     from kgen.toolchain import compile_cubin
 
     try:
@@ -49,5 +49,5 @@ def _resources(source: Source, cols: int, arch: str) -> dict[str, dict[str, floa
             "registers": row.registers,
             "theoretical_occupancy_percent": 100 * row.occupancy,
         }
-        for row in report(source, binary, cols)
+        for row in kernel_reports(source, binary, cols)
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,13 +14,14 @@ from kgen.processes import python, run
 from kgen.profile.job import TEMPLATES, ProfileTarget
 from kgen.profile.metrics import ncu_metrics
 from kgen.profile.parse import words_of
-from kgen.toolchain.find import Tool, ask
+from kgen.toolchain.find import Tool, named_by_user, probe
 
 # What --cache-control is for each: flush all caches before every pass over a kernel, or leave them
 # as the pass before left them.
 CACHES = {"cold": "all", "warm": "none"}
 
 _VARIABLE = "KGEN_NCU"
+_VERSION_LINE = r"^Version (\d+[\d.]*)"
 _INSTALLED = (
     (Path("/usr/local"), "cuda*/bin/ncu"),
     (Path("/opt/nvidia/nsight-compute"), "*/ncu"),
@@ -34,13 +34,13 @@ def find_ncu() -> Tool:
     the toolkits and of Nsight Compute's own folders. Raises MissingTool if there is none.
     """
     if named := os.environ.get(_VARIABLE):
-        if tool := _probe(Path(named), f"${_VARIABLE}"):
+        if tool := probe(Path(named), f"${_VARIABLE}", _VERSION_LINE):
             return tool
         raise MissingTool(
             f"{_VARIABLE}={named} is not an ncu that runs; correct or unset the variable"
         )
     for path, found_by in _candidates():
-        if tool := _probe(path, found_by):
+        if tool := probe(path, found_by, _VERSION_LINE):
             return tool
     raise MissingTool(
         "no ncu on PATH, under $CUDA_HOME, /usr/local/cuda* or /opt/nvidia/nsight-compute: install "
@@ -50,11 +50,7 @@ def find_ncu() -> Tool:
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:
-    if on_path := shutil.which("ncu"):
-        yield Path(on_path), "PATH"
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        if root := os.environ.get(variable):
-            yield Path(root) / "bin" / "ncu", f"${variable}"
+    yield from named_by_user("ncu")
     for folder, pattern in _INSTALLED:
         for path in sorted(folder.glob(pattern), key=_version_in, reverse=True):
             yield path, str(folder)
@@ -62,16 +58,6 @@ def _candidates() -> Iterator[tuple[Path, str]]:
 
 def _version_in(path: Path) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", str(path))]
-
-
-def _probe(path: Path, found_by: str) -> Tool | None:
-    """Return the ncu at `path` if it runs and tells a version; a broken one is passed over."""
-    try:
-        banner = ask(path.absolute(), "--version")
-    except (OSError, subprocess.SubprocessError):
-        return None
-    version = re.search(r"^Version (\d+[\d.]*)", banner, re.MULTILINE)
-    return version and Tool(path.absolute(), version[1], found_by, banner)
 
 
 def command(ncu: Tool, jobs: Sequence[ProfileTarget], cache: str) -> list[str]:
@@ -92,7 +78,7 @@ def command(ncu: Tool, jobs: Sequence[ProfileTarget], cache: str) -> list[str]:
     return [str(ncu.path), "--csv", *told, *target]
 
 
-def measure(ncu: Tool, jobs: Sequence[ProfileTarget], cache: str, timeout_s: float) -> str:
+def watched(ncu: Tool, jobs: Sequence[ProfileTarget], cache: str, timeout_s: float) -> str:
     """Return what ncu prints for the jobs, each run once.
 
     Raises CheckFailed with the words of the launched program, or of an ncu that fails without

@@ -33,7 +33,7 @@ class MeasuredLaunch:
     measured: dict[str, float]
 
 
-def parse(text: str) -> list[MeasuredLaunch]:
+def launches_in(text: str) -> list[MeasuredLaunch]:
     """Return the launches in what ncu printed with --csv, in their order.
 
     Lines of the program and of ncu around the table are passed over, as are metrics without a

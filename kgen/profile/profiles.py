@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kgen.errors import CheckFailed, UsageError
 from kgen.profile.job import ProfileTarget
 from kgen.profile.metrics import METRICS, value_of
-from kgen.profile.parse import MeasuredLaunch, parse
+from kgen.profile.parse import MeasuredLaunch, launches_in
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def profile_on_gpu(
     or a result is wrong; UsageError when a job cannot be run.
     """
     from kgen import gpu
-    from kgen.profile.ncu import CACHES, find_ncu, measure
+    from kgen.profile.ncu import CACHES, find_ncu, watched
     from kgen.toolchain import compile_cubin
 
     if cache not in CACHES:
@@ -43,7 +43,7 @@ def profile_on_gpu(
     ncu, arch = find_ncu(), gpu.device_info().arch
     for source in sources:
         compile_cubin(source, arch)
-    printed = measure(ncu, jobs, cache, timeout_s)
+    printed = watched(ncu, jobs, cache, timeout_s)
     return profiles_in(printed, jobs), printed
 
 
@@ -51,11 +51,11 @@ def profiles_in(printed: str, jobs: Sequence[ProfileTarget]) -> list[Profile]:
     """Return a profile a job from what ncu printed when it watched them, in whatever order.
 
     Launches of other kernels are passed over. Raises CheckFailed when the jobs' kernels are not
-    those that ran, and what `parse` raises.
+    those that ran, and what `launches_in` raises.
     """
     kernels = [job.source().kernels for job in jobs]
     ours = {kernel for names in kernels for kernel in names}
-    launches = [launch for launch in parse(printed) if launch.kernel in ours]
+    launches = [launch for launch in launches_in(printed) if launch.kernel in ours]
     left = list(launches)
     taken = [_take(left, names) for names in kernels]
     if left or not all(taken):
@@ -82,7 +82,7 @@ def _names(kernels: Iterable[str]) -> str:
 
 def profiles_of_launches(printed: str) -> list[Profile]:
     """Return a profile for every launch in what ncu printed, called as its kernel."""
-    return [profile_of(launch.kernel, [launch]) for launch in parse(printed)]
+    return [profile_of(launch.kernel, [launch]) for launch in launches_in(printed)]
 
 
 def profile_of(name: str, launches: Sequence[MeasuredLaunch]) -> Profile:

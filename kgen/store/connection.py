@@ -153,7 +153,7 @@ def _missing_columns(connection: sqlite3.Connection) -> list[Column]:
     return [column for name, column in COLUMNS.items() if name not in found]
 
 
-def table(connection: sqlite3.Connection) -> str:
+def full_table(connection: sqlite3.Connection) -> str:
     """Return what to select from: a table with all columns, also where an older file lacks some."""
     defaults = [f', {column.literal} AS "{column.name}"' for column in _missing_columns(connection)]
     return f"(SELECT *{''.join(defaults)} FROM measurements)" if defaults else "measurements"
@@ -173,14 +173,21 @@ def _use_wal(connection: sqlite3.Connection, timeout_s: float) -> None:
 
 
 def _upgrade(path: Path, connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with all_or_nothing(connection):
         for step in _STEPS[_format(path, connection) :]:  # another process may have done it
             for statement in step:
                 connection.execute(statement)
         for column in _missing_columns(connection):
             connection.execute(f"ALTER TABLE measurements ADD COLUMN {column.declaration}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+@contextmanager
+def all_or_nothing(connection: sqlite3.Connection) -> Iterator[None]:
+    """Make one transaction of the block; an exception undoes it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -14,7 +14,7 @@ import platformdirs
 
 from kgen.errors import UsageError
 from kgen.store.columns import COLUMNS, flatten, unflatten
-from kgen.store.connection import connect, connect_to_read, table, telling
+from kgen.store.connection import all_or_nothing, connect, connect_to_read, full_table, telling
 from kgen.store.measurement import Kind, Measurement, Outcome
 
 # A GPU's time is worth waiting for whoever is writing.
@@ -126,7 +126,7 @@ class Store:
         condition = "WHERE " + " AND ".join(part.sql for part in where) if where else ""
         values = [value for part in where for value in part.values]
         with telling(self.path):
-            sql = f"SELECT {_NAMES} FROM {table(self._connection)} {condition} {_NEWEST_FIRST}"
+            sql = f"SELECT {_NAMES} FROM {full_table(self._connection)} {condition} {_NEWEST_FIRST}"
             values.append(-1 if limit is None else limit)
             found = self._connection.execute(f"{sql} LIMIT ?", values)
             return [self._measurement(row) for row in found]
@@ -144,14 +144,8 @@ class Store:
         if self._connection.in_transaction:
             yield self._connection
             return
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with all_or_nothing(self._connection):
             yield self._connection
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
 
     def close(self) -> None:
         """Close the file."""

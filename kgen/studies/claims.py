@@ -34,7 +34,7 @@ class Fact(
 ):
     """A part about something that has no noise: a metric of a, or its quotient a / b if b is given.
 
-    `relation` and `value` are as `verdicts.compare` takes them.
+    `relation` and `value` are as `verdicts.judge_fact` takes them.
     """
 
     words: str

@@ -43,7 +43,7 @@ class CrossoverPoint:
     faster_below: str
 
 
-def crossovers(a: str, b: str, ratios: Mapping[int, Ratio]) -> list[CrossoverPoint]:
+def crossings_of(a: str, b: str, ratios: Mapping[int, Ratio]) -> list[CrossoverPoint]:
     """Return every crossing of the ratios a / b by row length through 1, shortest row first.
 
     Between two lengths the logarithm of the ratio is a line over the logarithm of the length.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from kgen.errors import KgenError
 from kgen.store.measurement import Outcome
 from kgen.studies.claims import Crossing, Fact, Part, Statement
-from kgen.studies.crossover import CrossoverPoint, Sweep, crossovers
+from kgen.studies.crossover import CrossoverPoint, Sweep, crossings_of
 from kgen.studies.dissections import Comparison, Dissection
 from kgen.studies.facts import Facts
-from kgen.studies.judge import judge
+from kgen.studies.judge import judge_part
 from kgen.studies.result import (
     CellResult,
     ComparisonResult,
@@ -60,7 +60,9 @@ def statement_result(
     """Return the verdicts on a statement and on each of its parts."""
     parts = tuple(
         PartResult(
-            part.words, _measured(part), {l2: judge(part, times, facts, l2) for l2 in l2_states}
+            part.words,
+            _measured(part),
+            {l2: judge_part(part, times, facts, l2) for l2 in l2_states},
         )
         for part in statement.parts
     )
@@ -131,5 +133,5 @@ def sweep_result(sweep: Sweep, times: Times, l2_states: Sequence[str]) -> SweepR
             reasons[l2] = str(missing)
             continue
         ratios[l2] = {str(cols): ratio for cols, ratio in found.items()}
-        crossings[l2] = tuple(crossovers(sweep.a, sweep.b, found))
+        crossings[l2] = tuple(crossings_of(sweep.a, sweep.b, found))
     return SweepResult(sweep.study, sweep.a, sweep.b, sweep.rows, ratios, crossings, reasons)

@@ -112,11 +112,11 @@ class Facts:
 
     def _occupancy(self, variant: str, rows: int, cols: int) -> float:
         from kgen.execute import find_target, source_for
-        from kgen.outputs.build import report
+        from kgen.outputs.build import kernel_reports
         from kgen.toolchain import compile_cubin
 
         source = source_for(find_target(variant), rows, cols)
-        kernels = report(source, compile_cubin(source, self.arch), cols)
+        kernels = kernel_reports(source, compile_cubin(source, self.arch), cols)
         return 100 * min(kernel.occupancy for kernel in kernels)
 
 

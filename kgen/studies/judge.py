@@ -5,14 +5,14 @@ from __future__ import annotations
 from kgen.errors import KgenError
 from kgen.studies import verdicts
 from kgen.studies.claims import Crossing, Fact, Part, Timed
-from kgen.studies.crossover import CrossoverPoint, crossovers
+from kgen.studies.crossover import CrossoverPoint, crossings_of
 from kgen.studies.facts import Facts
 from kgen.studies.times import Times
 from kgen.studies.verdicts import Conclusion, Judgement, unknown
 from kgen.timing.statistics import Ratio
 
 
-def judge(part: Part, times: Times, facts: Facts, l2: str) -> Judgement:
+def judge_part(part: Part, times: Times, facts: Facts, l2: str) -> Judgement:
     """Return the verdict on a part with the L2 cache in a state, which facts do not depend on.
 
     Whatever could not be measured makes the verdict UNKNOWN, with the reason.
@@ -22,7 +22,7 @@ def judge(part: Part, times: Times, facts: Facts, l2: str) -> Judgement:
             return judge_ratio(part, times.ratio(part.a, part.b, *part.shape, l2))
         if isinstance(part, Fact):
             value = facts.quotient(part.metric, part.a, part.b, *part.shape)
-            return verdicts.compare(value, part.relation, part.value, part.tolerance)
+            return verdicts.judge_fact(value, part.relation, part.value, part.tolerance)
         return judge_crossing(part, times.ratios(part.a, part.b, part.rows, part.lengths, l2))
     except KgenError as missing:
         return unknown(str(missing))
@@ -45,7 +45,7 @@ def judge_crossing(part: Crossing, ratios: dict[int, Ratio]) -> Judgement:
     It holds if all of a crossing's interval is between the two lengths, and falls if none has any
     part of its interval there. The figure is the row length.
     """
-    rising = [c for c in crossovers(part.a, part.b, ratios) if c.faster_below == part.a]
+    rising = [c for c in crossings_of(part.a, part.b, ratios) if c.faster_below == part.a]
     bounds = [_bounds(crossing, ratios) for crossing in rising]
     least, most = part.between
     inside = [b for b in bounds if least <= b.low and b.high <= most]

@@ -57,12 +57,12 @@ def compile_reported() -> tuple[Compiled, ...]:
 
 def _compile(row: Compiled) -> Compiled:
     from kgen.execute import find_target, source_for
-    from kgen.outputs.build import report
+    from kgen.outputs.build import kernel_reports
     from kgen.toolchain import compile_cubin
 
     try:
         source = source_for(find_target(row.variant), 1, row.cols)
-        (kernel,) = report(source, compile_cubin(source, ARCH), row.cols)
+        (kernel,) = kernel_reports(source, compile_cubin(source, ARCH), row.cols)
     except KgenError as error:
         return replace(row, reason=str(error))
     own = Resources(

@@ -75,7 +75,7 @@ def _between(ratio: Ratio, least: float, most: float) -> Judgement:
     return Judgement(Conclusion.FAILS if outside else Conclusion.NOISE, ratio)
 
 
-def compare(value: float, relation: str, expected: float, tolerance: float = 0) -> Judgement:
+def judge_fact(value: float, relation: str, expected: float, tolerance: float = 0) -> Judgement:
     """Judge a fact, which has no noise: `value` stands in the `relation` to `expected`.
 
     `relation` is one of < <= = >= > and about (within `tolerance` of `expected`, relative).

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.sweep.crossover import Crossover, Stretch, crossovers, fastest_by_version
 from kgen.sweep.effects import Effect, effects
-from kgen.sweep.rows import has_cost, is_tied, ranked
+from kgen.sweep.rows import best_first, has_cost, is_tied
 
 _NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -108,7 +108,7 @@ def answer(rows: Iterable[Measurement], refused: Mapping[str, int] | None = None
 
 
 def _shape_answer(rows: Sequence[Measurement]) -> ShapeAnswer:
-    order = ranked(rows)
+    order = best_first(rows)
     best = order[0] if order else None
     copy_us = _copy_us(rows)
     return ShapeAnswer(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kgen.store.measurement import Measurement
-from kgen.sweep.rows import contenders, cost_us, is_tied, ranked, version_of
+from kgen.sweep.rows import best_first, contenders, cost_us, is_tied, version_of
 
 Fastest = Mapping[str, Measurement]
 
@@ -45,7 +45,7 @@ class Crossover:
 def fastest_by_version(rows: Sequence[Measurement]) -> dict[str, Measurement]:
     """Return the best contender of each version on one shape, the best version first."""
     found: dict[str, Measurement] = {}
-    for row in ranked(rows):
+    for row in best_first(rows):
         found.setdefault(version_of(row), row)
     return found
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kgen.specs.fields import AXES, short_name
 from kgen.store.measurement import Kind, Measurement, Outcome
-from kgen.sweep.rows import axes_of, cost_us, is_tied, ranked, ratio
+from kgen.sweep.rows import axes_of, best_first, cost_us, is_tied, ratio
 
 Axes = Mapping[str, str]
 # The axis that is looked at, and perhaps one that moves with it.
@@ -92,7 +92,7 @@ def effects(rows: Iterable[Measurement]) -> list[Effect]:
     Edited files are left out: what they do is not what their axes say.
     """
     variants = [row for row in rows if row.kind is Kind.VARIANT and row.spec]
-    order = ranked(variants)
+    order = best_first(variants)
     costs = {id(row): cost_us(row) for row in order}
     tried = [_Tried(row, axes_of(row), costs.get(id(row))) for row in variants]
     varied = [axis for axis in AXES if len({one.axes[axis] for one in tried if one.cost}) > 1]

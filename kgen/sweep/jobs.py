@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kgen.launch import plan as launches
-from kgen.launch import serial_additions
 from kgen.sources.render import render
+from kgen.store.columns import flatten
 from kgen.store.database import Store
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.sweep.plan import Plan
 from kgen.sweep.point import Point
-from kgen.timing.candidates import Candidate
+from kgen.timing.candidates import Candidate, with_source
 from kgen.timing.protocol import Protocol
 from kgen.timing.summary import blank
 
@@ -31,11 +30,7 @@ class Job:
 
 
 def jobs_of(
-    plan: Plan,
-    store: Store,
-    protocol: Protocol,
-    provenance: Provenance,
-    keep_all: bool = False,
+    plan: Plan, store: Store, protocol: Protocol, provenance: Provenance, keep_all: bool = False
 ) -> list[Job]:
     """Return a job for every shape of the plan; with `keep_all` what was pruned has no row yet."""
     jobs: dict[tuple[int, int], Job] = {}
@@ -54,11 +49,7 @@ def jobs_of(
 
 
 def unmeasured(
-    plan: Plan,
-    store: Store,
-    protocol: Protocol,
-    provenance: Provenance,
-    keep_all: bool = False,
+    plan: Plan, store: Store, protocol: Protocol, provenance: Provenance, keep_all: bool = False
 ) -> list[Point]:
     """Return the points that have no final row; only what may have one is rendered."""
 
@@ -74,16 +65,9 @@ def unmeasured(
 
 def candidate_of(point: Point) -> Candidate:
     """Return a point as what is compiled, verified and measured."""
-    source = render(point.resolved)
-    return Candidate(
-        kind=Kind.VARIANT,
-        name=point.variant,
-        rows=point.rows,
-        cols=point.cols,
-        source=source,
-        plan=launches(source, point.rows, point.cols),
-        serial_additions=serial_additions(source.spec, point.cols),
-    )
+    rows, cols = point.rows, point.cols
+    candidate = Candidate(kind=Kind.VARIANT, name=point.variant, rows=rows, cols=cols)
+    return with_source(candidate, render(point.resolved))
 
 
 def _find(
@@ -103,8 +87,6 @@ def _is_final(row: Measurement, keep_all: bool) -> bool:
 
 def _identity(row: Measurement) -> dict[str, object]:
     """Return what must be the same for a row not to be measured again."""
-    names = ("variant", "rows", "cols", "source_hash", "protocol")
-    machine = ("device", "toolchain")
-    return {name: getattr(row, name) for name in names} | {
-        name: getattr(row.provenance, name) for name in machine
-    }
+    names = ("variant", "rows", "cols", "source_hash", "protocol", "device", "toolchain")
+    values = flatten(row)
+    return {name: values[name] for name in names}

@@ -113,7 +113,7 @@ def finalists(rows: Iterable[Measurement]) -> list[Measurement]:
     ]
 
 
-def ranked(rows: Iterable[Measurement]) -> list[Measurement]:
+def best_first(rows: Iterable[Measurement]) -> list[Measurement]:
     """Return the contenders of one shape, the best first.
 
     The finalists come before those that left the search early, whose few samples may flatter them.

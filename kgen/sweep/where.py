@@ -130,7 +130,7 @@ def _parse(text: str, overlay: Overlay) -> ast.Expression:
     if len(text) > MAX_LENGTH:
         raise UsageError(f"a condition has at most {MAX_LENGTH} characters")
     try:
-        tree: ast.Expression = _Words(overlay).visit(ast.parse(text.strip(), mode="eval"))
+        tree: ast.Expression = _WordChooser(overlay).visit(ast.parse(text.strip(), mode="eval"))
     except SyntaxError as error:
         near = (error.text or text).strip()
         raise UsageError(f"{near!r} is not an expression: {error.msg}") from None
@@ -141,7 +141,7 @@ def _parse(text: str, overlay: Overlay) -> ast.Expression:
     return tree
 
 
-class _Words(ast.NodeTransformer):
+class _WordChooser(ast.NodeTransformer):
     """Turns the words that an axis of words is compared with into its choices."""
 
     def __init__(self, overlay: Overlay) -> None:

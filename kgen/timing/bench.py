@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import methodcaller
 from typing import Any
 from typing import Protocol as Interface
 
@@ -16,7 +17,7 @@ from kgen.execute import find_target
 from kgen.gpu.nvml import Sensors
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate, compiled, copies, of_peers, of_targets
-from kgen.timing.measurer import Drop, MakeDevice, Measurer, Prepare, Sense, Take, open_gpu_buffers
+from kgen.timing.measurer import MakeDevice, Measurer, open_gpu_buffers
 from kgen.timing.peers import Peer
 from kgen.timing.protocol import Protocol
 from kgen.timing.rounds import Rounds, run_rounds
@@ -87,7 +88,7 @@ class Bench:
         return self.found[candidate.name].outcome is Outcome.OK
 
     def _verify(self, candidate: Candidate, row: Measurement) -> Measurement:
-        outcome = self._ask(Prepare(candidate), self.prepare_s, candidate)
+        outcome = self._ask(methodcaller("prepare", candidate), self.prepare_s, candidate)
         if isinstance(outcome, KgenError):
             return _unmeasured(row, outcome)
         self.loaded.add(candidate.name)
@@ -161,7 +162,7 @@ class Bench:
     def drop(self, candidate: Candidate) -> None:
         """Give back what a candidate has loaded on the GPU."""
         self.loaded.discard(candidate.name)
-        self._ask(Drop(candidate), self.prepare_s)
+        self._ask(methodcaller("drop", candidate), self.prepare_s)
 
     def limit_by(self, baseline: Candidate) -> None:
         """Set how long a sample may take, by one of the baseline."""
@@ -176,10 +177,10 @@ class Bench:
         """Return a sample, or the error; a new worker first makes the candidate ready again."""
         loading_s = 0.0 if candidate.name in self.loaded else self.prepare_s
         self.loaded.add(candidate.name)
-        return self._ask(Take(candidate), loading_s + self.stop_s, candidate)
+        return self._ask(methodcaller("sample", candidate), loading_s + self.stop_s, candidate)
 
     def _sensors(self) -> Sensors:
-        answer = self._ask(Sense(), self.prepare_s)
+        answer = self._ask(methodcaller("sensors"), self.prepare_s)
         return answer if isinstance(answer, Sensors) else Sensors()
 
 
@@ -212,12 +213,7 @@ def measure(
     record = record or NoRecord()
     first = candidates[0]
     bench = Bench(
-        first.rows,
-        first.cols,
-        protocol,
-        provenance,
-        prepare_s=prepare_s,
-        open_device=open_device,
+        first.rows, first.cols, protocol, provenance, prepare_s=prepare_s, open_device=open_device
     )
     try:
         candidates = compiled(candidates, provenance.arch, protocol.options)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgen.errors import CompileFailed, MachineTrouble, UsageError
 from kgen.evidence.reference import SOFTMAX
-from kgen.execute import Target, name_of, source_for
+from kgen.execute import Target, source_for, target_name, target_spec
 from kgen.launch import Launch, LaunchPlan, plan, serial_additions
 from kgen.limits import WARP_SIZE, arch_number
 from kgen.sources.source import Source
@@ -72,22 +72,21 @@ def of_targets(targets: Iterable[Target], rows: int, cols: int) -> list[Candidat
 
 def _of_target(target: Target, rows: int, cols: int) -> Candidate:
     kind = Kind.FILE if isinstance(target, Source) else Kind.VARIANT
-    candidate = Candidate(kind=kind, name=name_of(target), rows=rows, cols=cols)
+    candidate = Candidate(kind=kind, name=target_name(target), rows=rows, cols=cols)
     try:
-        require_valid(target.spec if isinstance(target, Source) else target, rows, cols)
+        require_valid(target_spec(target), rows, cols)
     except UsageError as refusal:
         return replace(candidate, reason=str(refusal))
-    source = source_for(target, rows, cols)
-    launches = plan(source, rows, cols)
-    if not launches.launches:
+    if rows == 0 or cols == 0:
         return replace(candidate, reason=f"a matrix of {rows} x {cols} has nothing to time")
-    additions = serial_additions(source.spec, cols)
-    return replace(
-        candidate,
-        source=source,
-        plan=launches,
-        serial_additions=additions,
-    )
+    return with_source(candidate, source_for(target, rows, cols))
+
+
+def with_source(candidate: Candidate, source: Source) -> Candidate:
+    """Return a candidate as what is compiled, verified and measured."""
+    launches = plan(source, candidate.rows, candidate.cols)
+    additions = serial_additions(source.spec, candidate.cols)
+    return replace(candidate, source=source, plan=launches, serial_additions=additions)
 
 
 def of_peers(peers: Iterable[Peer], rows: int, cols: int) -> list[Candidate]:

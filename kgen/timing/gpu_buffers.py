@@ -9,7 +9,7 @@ from kgen.errors import CheckFailed
 from kgen.gpu.call import Kernels
 from kgen.gpu.device import device_info, gpu
 from kgen.gpu.execute import called
-from kgen.gpu.memory import Buffer, DeviceMatrix, Matrix, fetch
+from kgen.gpu.memory import Buffer, Matrix, MatrixBuffer, fetch
 from kgen.gpu.rotation import Issue, LaunchSampler, ReplaySampler, Rotation, Sample
 from kgen.store.measurement import Kind
 from kgen.timing.candidates import Candidate
@@ -21,10 +21,10 @@ from kgen.toolchain import Binary
 PROBE_CALLS = 16
 # Outputs of so many elements and more are judged on the GPU.
 LARGE = 1 << 20
-Bind = Callable[[DeviceMatrix, DeviceMatrix], Issue]
+Bind = Callable[[MatrixBuffer, MatrixBuffer], Issue]
 
 
-class TimedCandidate:
+class GpuCandidate:
     """A candidate bound to the benchmark's buffers."""
 
     def __init__(self, stage: GpuBuffers, candidate: Candidate) -> None:
@@ -101,11 +101,11 @@ class GpuBuffers:
             with self.gpu.active():
                 name, binary = candidate.source.filename, self._binary(candidate)
                 y = called(name, binary, candidate.plan, x).buffers["y"]
-                return self.output(candidate, DeviceMatrix(y, shape))
+                return self.output(candidate, MatrixBuffer(y, shape))
         guard = 4096
         with self.active(candidate.name):
             source, target = (
-                DeviceMatrix(Buffer(self.gpu.driver, x.nbytes, guard), shape) for _ in range(2)
+                MatrixBuffer(Buffer(self.gpu.driver, x.nbytes, guard), shape) for _ in range(2)
             )
             source.fill(x)
             result = self.binder(candidate)(source, target)()
@@ -114,10 +114,10 @@ class GpuBuffers:
                 raise CheckFailed(f"{candidate.name} wrote to {damage} y")
             return self.output(candidate, result)
 
-    def load(self, candidate: Candidate) -> TimedCandidate:
+    def load(self, candidate: Candidate) -> GpuCandidate:
         """Bind a candidate to the buffers and make it ready for samples."""
         with self.active(f"preparing {candidate.name}"):
-            return TimedCandidate(self, candidate)
+            return GpuCandidate(self, candidate)
 
     def binder(self, candidate: Candidate) -> Bind:
         """Return the function that binds the candidate to a pair of buffers."""
@@ -130,7 +130,7 @@ class GpuBuffers:
         kernels = Kernels(self.gpu, self._binary(candidate), candidate.plan)
         workspace = Buffer(self.gpu.driver, candidate.plan.workspace_bytes, 0)
 
-        def bind(x: DeviceMatrix, y: DeviceMatrix) -> Issue:
+        def bind(x: MatrixBuffer, y: MatrixBuffer) -> Issue:
             addresses = {"x": x.address, "y": y.address, "workspace": workspace.address}
             steps = kernels.bind(addresses, self.rotation.stream)
 
@@ -147,7 +147,7 @@ class GpuBuffers:
         assert isinstance(candidate.binary, Binary), "a kernel is compiled before it is measured"
         return candidate.binary
 
-    def _copy(self, x: DeviceMatrix, y: DeviceMatrix) -> Issue:
+    def _copy(self, x: MatrixBuffer, y: MatrixBuffer) -> Issue:
         driver, stream = self.gpu.driver, self.rotation.stream
 
         def issue() -> object:

@@ -21,32 +21,6 @@ from kgen.timing.protocol import Protocol
 
 
 @dataclass(frozen=True)
-class Prepare:
-    """Ask for a candidate to be verified and made ready."""
-
-    candidate: Candidate
-
-
-@dataclass(frozen=True)
-class Take:
-    """Ask for a sample of a candidate; the answer is a `Sample`."""
-
-    candidate: Candidate
-
-
-@dataclass(frozen=True)
-class Drop:
-    """Ask for what a candidate has loaded to be given back; a later sample loads it again."""
-
-    candidate: Candidate
-
-
-@dataclass(frozen=True)
-class Sense:
-    """Ask for the GPU's sensors; the answer is `Sensors`."""
-
-
-@dataclass(frozen=True)
 class Prepared:
     """What verifying found; `reason` is empty if the output is right."""
 
@@ -80,6 +54,7 @@ class Device(Interface):
 
 
 MakeDevice = Callable[[Matrix, Protocol], Device]
+Answer = Prepared | Sample | Sensors | None
 
 
 def open_gpu_buffers(x: Matrix, protocol: Protocol) -> Device:
@@ -119,27 +94,34 @@ class Measurer:
         """The device with the benchmark's buffers."""
         return self.open_device(self.timed_input.x, self.protocol)
 
-    def __call__(
-        self, command: Prepare | Take | Drop | Sense
-    ) -> Prepared | Sample | Sensors | None:
-        """Answer a command. Raises the KgenError that running the candidate raises."""
-        if isinstance(command, Sense):
-            return sensors()
-        if isinstance(command, Take):
-            return self._load(command.candidate).sample()
-        if isinstance(command, Drop):
-            if timed := self.loaded.pop(command.candidate.name, None):
-                timed.free()
-            return None
-        return self._prepare(command.candidate)
+    def __call__(self, command: Callable[[Measurer], Answer]) -> Answer:
+        """Answer a command: an operator.methodcaller of one of the methods below.
+
+        Raises the KgenError that running the candidate raises.
+        """
+        return command(self)
+
+    def sensors(self) -> Sensors:
+        """Read the GPU's sensors."""
+        return sensors()
+
+    def sample(self, candidate: Candidate) -> Sample:
+        """Take a sample of a candidate."""
+        return self._load(candidate).sample()
+
+    def drop(self, candidate: Candidate) -> None:
+        """Give back what a candidate has loaded; a later sample loads it again."""
+        if timed := self.loaded.pop(candidate.name, None):
+            timed.free()
 
     def _load(self, candidate: Candidate) -> TimedCandidate:
         if candidate.name not in self.loaded:
-            timed = _HostTimed(candidate, self.timed_input.x) if candidate.is_host else None
+            timed = _HostCandidate(candidate, self.timed_input.x) if candidate.is_host else None
             self.loaded[candidate.name] = timed or self.device.load(candidate)
         return self.loaded[candidate.name]
 
-    def _prepare(self, candidate: Candidate) -> Prepared:
+    def prepare(self, candidate: Candidate) -> Prepared:
+        """Verify a candidate and make it ready."""
         odd = self._odd_inputs(candidate)
         if odd and candidate.kind is not Kind.PEER:
             return _prepared(odd)
@@ -168,7 +150,7 @@ class Measurer:
         return None if verdict.ok else verdict
 
 
-class _HostTimed:
+class _HostCandidate:
     """A version for the host, timed by the host's clock."""
 
     calls = 1

@@ -56,14 +56,14 @@ def _find(name: str) -> Tool:
     variable = f"KGEN_{name.upper()}"
     if named := os.environ.get(variable):
         found = shutil.which(str(named_path(named)))
-        if found and (tool := _probe(Path(found), f"${variable}")):
+        if found and (tool := probe(Path(found), f"${variable}")):
             return tool
         raise MissingTool(
             f"{variable}={named} is not a {name} that runs; name a program there, without "
             "arguments, or unset the variable"
         )
     for path, found_by in _candidates(name):
-        if tool := _probe(path, found_by):
+        if tool := probe(path, found_by):
             return tool
     raise MissingTool(
         f"no {name} on PATH, under $CUDA_HOME, under {_DEFAULT_TOOLKIT} or among the installed "
@@ -71,30 +71,35 @@ def _find(name: str) -> Tool:
     )
 
 
-def _candidates(name: str) -> Iterator[tuple[Path, str]]:
+def named_by_user(name: str) -> Iterator[tuple[Path, str]]:
+    """Yield where a program may be by the user's environment: PATH, $CUDA_HOME, $CUDA_PATH."""
     if on_path := shutil.which(name):
         yield Path(on_path), "PATH"
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if root := os.environ.get(variable):
             yield Path(root) / "bin" / name, f"${variable}"
+
+
+def _candidates(name: str) -> Iterator[tuple[Path, str]]:
+    yield from named_by_user(name)
     yield _DEFAULT_TOOLKIT / "bin" / name, str(_DEFAULT_TOOLKIT)
     wheels = importlib.util.find_spec("nvidia")
     for folder in (wheels and wheels.submodule_search_locations) or ():
         yield Path(folder) / "cu13" / "bin" / name, "NVIDIA's wheels"
 
 
-def _probe(path: Path, found_by: str) -> Tool | None:
+def probe(path: Path, found_by: str, version_line: str = r"\bV(\d+\.\d+\.\d+)") -> Tool | None:
     """Return the tool at `path` if it runs and tells a version; a broken one is passed over."""
     try:
-        banner = _banner(path.absolute())
+        banner = _banner(path.absolute(), path.stat().st_mtime_ns)
     except (OSError, subprocess.SubprocessError):
         return None
-    version = re.search(r"\bV(\d+\.\d+\.\d+)", banner)
+    version = re.search(version_line, banner, re.MULTILINE)
     return version and Tool(path.absolute(), version[1], found_by, banner)
 
 
 @functools.cache
-def _banner(path: Path) -> str:
+def _banner(path: Path, changed_ns: int) -> str:
     return ask(path, "--version")
 
 

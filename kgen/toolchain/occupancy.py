@@ -74,11 +74,6 @@ class Occupancy:
     limited_by: tuple[str, ...]
 
 
-def default_arch() -> str:
-    """Return the architecture to compile for where no GPU and no option names one."""
-    return "sm_90"
-
-
 def sm_limits(arch: str) -> SmLimits:
     """Return the limits of `arch` (`sm_90`). Raises UsageError for an unknown one."""
     if arch not in SM_LIMITS:

@@ -1,29 +1,11 @@
-"""What the compiler needs of a source."""
+"""What the compiler takes: a source of kgen's, or a plain one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-
-class Compilable(Protocol):
-    """A translation unit: a generated `Source`, or a `PlainSource`."""
-
-    @property
-    def stem(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def kernels(self) -> tuple[str, ...]: ...
-    @property
-    def path(self) -> Path | None: ...
-    @property
-    def is_host(self) -> bool: ...
-    @property
-    def requires(self) -> str: ...
-    @property
-    def filename(self) -> str: ...
+from kgen.sources.source import Source
 
 
 @dataclass(frozen=True)
@@ -44,3 +26,7 @@ class PlainSource:
     def filename(self) -> str:
         """The file's name."""
         return self.stem + ".cu"
+
+
+# A translation unit that nvcc compiles.
+Compilable = Source | PlainSource

@@ -14,7 +14,7 @@ import pytest
 
 import kgen
 from kgen.evidence.inputs import ALL_INPUTS, make
-from kgen.evidence.reference import softmax64
+from kgen.evidence.reference import reference64
 from tests.cli.conftest import Ended
 
 Call = Callable[..., Ended]
@@ -34,7 +34,7 @@ def test_run_reads_and_writes_npy(call: Call, shape: tuple[int, ...]) -> None:
     assert facts["output"] == ["made/y.npy"]
     y = np.load("made/y.npy")
     assert y.dtype == np.float32 and y.shape == shape
-    expected = softmax64(x.reshape(-1, shape[-1])).reshape(shape)
+    expected = reference64(x.reshape(-1, shape[-1])).reshape(shape)
     np.testing.assert_allclose(y, expected, rtol=2e-6)
 
 

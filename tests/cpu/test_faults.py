@@ -189,7 +189,7 @@ def test_misaligned_access(run_kernel: RunKernel, access: str) -> None:
 
 def test_vector_access_at_a_shifted_pointer(run_kernel: RunKernel) -> None:
     body = "y[lane] = reinterpret_cast<const float4*>(x)[lane].x;  // here"
-    message = fault_of(run_kernel, body, block=4, x_offset=2)
+    message = fault_of(run_kernel, body, block=4, offsets=(2, 0))
     assert re.search(r"byte 0 of x is not 16-byte aligned, as 'const .*float4' must be", message)
 
 

@@ -154,9 +154,9 @@ def test_an_element_may_be_parked_and_replaced(observe_body: Observe) -> None:
 @pytest.mark.parametrize("offset", [1, 2, 3])
 def test_shifted_matrices_have_the_same_bounds(observe_body: Observe, offset: int) -> None:
     body = "y[threadIdx.x] = x[threadIdx.x];"
-    assert not observe_body(body, x_offset=offset, y_offset=offset).memory_faults
+    assert not observe_body(body, offsets=(offset, offset)).memory_faults
     body = "y[threadIdx.x] = x[threadIdx.x] + x[64] * 0;"
-    assert observe_body(body, x_offset=offset).memory_faults[0].offset == 4 * COLS
+    assert observe_body(body, offsets=(offset, 0)).memory_faults[0].offset == 4 * COLS
 
 
 def test_registers_and_device_variables_are_no_faults(observe_body: Observe) -> None:

@@ -136,7 +136,7 @@ def test_only_the_last_rows_are_there(make_source: MakeSource) -> None:
     rows = 2**31 // 40
     launch = Launch("k", rows, 40, 0, ("x", "y", "workspace", "cols"), skipped_blocks=rows - 2)
     plan = LaunchPlan(rows, 40, (launch,), rows * 8, skipped_rows=rows - 2)
-    y = cpu.run(make_source(text, "k"), plan, x, x_offset=1)
+    y = cpu.run(make_source(text, "k"), plan, x, offsets=(1, 0))
     sums = np.arange(1, 41) * [[rows - 2], [rows - 1]]
     np.testing.assert_array_equal(y, x + sums.astype(np.float32))
 
@@ -289,7 +289,7 @@ def test_pointers_are_aligned_and_can_be_shifted(run_kernel: RunKernel) -> None:
     """
     x = np.zeros((1, 2), np.float32)
     assert run_kernel(text, x, block=1).tolist() == [[0, 0]]
-    assert run_kernel(text, x, block=1, x_offset=1, y_offset=3).tolist() == [[4, 12]]
+    assert run_kernel(text, x, block=1, offsets=(1, 3)).tolist() == [[4, 12]]
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from kgen.evidence import inputs, reference
-from kgen.evidence.reference import judge, row_sum_tolerance, softmax64, tolerance
+from kgen.evidence.reference import judge, reference64, row_sum_tolerance, tolerance
 
 NAN, INF = np.nan, np.inf
 
 
 def rounded_softmax(x):
-    return softmax64(x).astype(np.float32)
+    return reference64(x).astype(np.float32)
 
 
 def serial_float32_softmax(x):
@@ -23,29 +23,29 @@ def serial_float32_softmax(x):
 class TestSoftmax64:
     def test_values(self):
         x = np.array([[0, np.log(3)], [1000, 1000]])
-        np.testing.assert_allclose(softmax64(x), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-12)
+        np.testing.assert_allclose(reference64(x), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-12)
 
     @pytest.mark.parametrize("row", [[0, NAN, 1], [0, INF, 1], [INF, -INF, NAN], [-INF] * 3])
     def test_special_rows_are_nan_and_leave_others_alone(self, row):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            y = softmax64(np.array([row, [5, 5, 5]], np.float32))
+            y = reference64(np.array([row, [5, 5, 5]], np.float32))
         assert np.isnan(y[0]).all()
         np.testing.assert_allclose(y[1], 1 / 3)
 
     def test_minus_inf_counts_nothing(self):
-        np.testing.assert_array_equal(softmax64(np.array([[-INF, 2, 2]])), [[0, 0.5, 0.5]])
+        np.testing.assert_array_equal(reference64(np.array([[-INF, 2, 2]])), [[0, 0.5, 0.5]])
 
     @pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0)])
     def test_empty(self, shape):
-        assert softmax64(np.zeros(shape, np.float32)).shape == shape
+        assert reference64(np.zeros(shape, np.float32)).shape == shape
 
     def test_leaves_its_input_alone_and_wants_two_dimensions(self):
         x = np.array([[1.0, 2.0]])
-        softmax64(x)
+        reference64(x)
         assert x.tolist() == [[1.0, 2.0]]
         with pytest.raises(ValueError):
-            softmax64(np.zeros((2, 3, 4)))
+            reference64(np.zeros((2, 3, 4)))
 
 
 class TestTolerance:
@@ -82,7 +82,7 @@ class TestJudge:
         assert not verdict.ok
         assert verdict.worst[:2] == (3, 7)
         assert verdict.worst.got == y[3, 7]
-        assert verdict.worst.expected == softmax64(x)[3, 7]
+        assert verdict.worst.expected == reference64(x)[3, 7]
         assert verdict.max_abs_error == pytest.approx(1e-4, rel=1e-3)
         assert "row 3, column 7" in verdict.reason and f"{y[3, 7]:.9g}" in verdict.reason
 

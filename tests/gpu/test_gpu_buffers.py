@@ -19,7 +19,7 @@ from kgen.timing.bench import measure
 from kgen.timing.candidates import Candidate, compiled, copies, of_targets
 from kgen.timing.gpu_buffers import GpuBuffers
 from kgen.timing.gpu_judge import DeviceOutput
-from kgen.timing.measurer import Measurer, Prepare, Sense, Take
+from kgen.timing.measurer import Measurer
 from kgen.timing.protocol import L2, REPORT, ROTATED
 from kgen.timing.rounds import run_rounds
 from kgen.timing.statistics import paired_ratio, ties
@@ -138,14 +138,14 @@ def test_the_same_machine_code_ties_with_itself(device, tmp_path):
     path.write_text(kgen.render("v7").text + "// the same\n")
     ours = variants(device, 1024, 4096, "v7", path.as_posix())
     measurer = Measurer(1024, 4096, ROTATED)
-    assert [measurer(Prepare(one)).reason for one in ours] == ["", ""]
+    assert [measurer.prepare(one).reason for one in ours] == ["", ""]
     by_name = {one.name: one for one in ours}
     seeds = range(10)
     tied, ratios = 0, []
     for seed in seeds:
         protocol = replace(ROTATED, seed=seed, min_rounds=20, max_rounds=20)
         taken = run_rounds(
-            list(by_name), protocol, lambda name: measurer(Take(by_name[name])).us
+            list(by_name), protocol, lambda name: measurer.sample(by_name[name]).us
         ).samples
         ratios.append(paired_ratio(taken["v7"], taken[str(path)]).median)
         tied += len(ties(taken)) == 2
@@ -156,7 +156,7 @@ def test_the_same_machine_code_ties_with_itself(device, tmp_path):
 
 def test_sensors_are_those_of_the_gpu(device):
     pytest.importorskip("pynvml")
-    sensed = Measurer(4, 50, ROTATED)(Sense())
+    sensed = Measurer(4, 50, ROTATED).sensors()
     assert sensed.sm_mhz is None or 100 < sensed.sm_mhz < 5000
     assert sensed.celsius is None or 0 < sensed.celsius < 120
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kgen.errors import UsageError
-from kgen.gpu.memory import Buffer, DeviceMatrix, fetch
+from kgen.gpu.memory import Buffer, MatrixBuffer, fetch
 from tests.gpu.fake_cuda import FakeCuda
 
 X = np.arange(15, dtype=np.float32).reshape(3, 5)
@@ -18,7 +18,7 @@ def cuda():
 
 
 def test_a_matrix_travels_and_is_what_it_says(cuda):
-    matrix = DeviceMatrix(Buffer(cuda, X.nbytes, 256), X.shape)
+    matrix = MatrixBuffer(Buffer(cuda, X.nbytes, 256), X.shape)
     assert np.isnan(fetch(cuda, matrix)).all()
     matrix.fill(X.T.copy().T)  # which is not contiguous
     np.testing.assert_array_equal(fetch(cuda, matrix), X)

@@ -12,7 +12,7 @@ import pytest
 from kgen.errors import CheckFailed, MissingTool
 from kgen.profile.job import ProfileTarget
 from kgen.profile.metrics import ncu_metrics
-from kgen.profile.ncu import command, find_ncu, measure
+from kgen.profile.ncu import command, find_ncu, watched
 from kgen.toolchain.find import Tool
 from tests.profile.tables import asked, fake_ncu, table
 
@@ -89,7 +89,7 @@ def test_command_line(ncu: Callable[..., Tool], cache: str, control: str) -> Non
 def test_measure_calls_it_once(ncu: Callable[..., Tool]) -> None:
     text = table([("softmax_v2", {})])
     tool = ncu(text)
-    assert measure(tool, JOBS, "cold", 60) == text
+    assert watched(tool, JOBS, "cold", 60) == text
     (line,) = asked(tool.path.parent)
     assert line.endswith("v2@128x4096 my.cu@1x257")
 
@@ -97,11 +97,11 @@ def test_measure_calls_it_once(ncu: Callable[..., Tool]) -> None:
 def test_failures_of_the_program_are_told_in_its_words(ncu: Callable[..., Tool]) -> None:
     said = "==PROF== x\nkgen: my.cu@1x257 is wrong: row 0\n==ERROR== The application returned 1"
     with pytest.raises(CheckFailed, match=r"^my\.cu@1x257 is wrong: row 0$"):
-        measure(ncu(said, code=1), JOBS, "cold", 60)
+        watched(ncu(said, code=1), JOBS, "cold", 60)
     with pytest.raises(CheckFailed, match=r"exit code 9: ncu: cannot start"):
-        measure(ncu("hm\nncu: cannot start\n", code=9), JOBS, "cold", 60)
+        watched(ncu("hm\nncu: cannot start\n", code=9), JOBS, "cold", 60)
     with pytest.raises(CheckFailed, match=r"exit code 9: it said nothing"):
-        measure(ncu("", code=9), JOBS, "cold", 60)
+        watched(ncu("", code=9), JOBS, "cold", 60)
 
 
 def test_what_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_what_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     program.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > {tmp_path}/child\nwait\n")
     program.chmod(0o755)
     with pytest.raises(CheckFailed, match=r"longer than 0\.5 s .*--timeout"):
-        measure(Tool(program, "1", "PATH", ""), JOBS, "cold", 0.5)
+        watched(Tool(program, "1", "PATH", ""), JOBS, "cold", 0.5)
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
     deadline = time.monotonic() + 5
     while _runs(child) and time.monotonic() < deadline:

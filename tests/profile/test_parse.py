@@ -8,7 +8,7 @@ import pytest
 
 from kgen.errors import CheckFailed, MissingTool
 from kgen.profile.metrics import ncu_metrics
-from kgen.profile.parse import parse
+from kgen.profile.parse import launches_in
 from tests.profile.tables import HEAD, row
 
 LOADS = "smsp__sass_inst_executed_op_global_ld.sum"
@@ -25,7 +25,7 @@ def printed(*lines: str) -> str:
 
 def test_recording_of_an_h200() -> None:
     """ncu 2025.3 watched v2, v3, v8 and t1: four columns' worth of launches, nothing missing."""
-    launches = parse((RECORDED / "h200_cold.csv").read_text())
+    launches = launches_in((RECORDED / "h200_cold.csv").read_text())
     kernels = ["v2", "v3_items16", "v8", "t1_max", "t1_sum", "t1_write"]
     assert [launch.kernel for launch in launches] == [f"softmax_{kernel}" for kernel in kernels]
     v2, v3, v8 = (launch.measured for launch in launches[:3])
@@ -36,14 +36,14 @@ def test_recording_of_an_h200() -> None:
 
 
 def test_recording_of_a_metric_that_the_gpu_has_not() -> None:
-    (launch,) = parse((RECORDED / "h200_unknown_metric.csv").read_text())
+    (launch,) = launches_in((RECORDED / "h200_unknown_metric.csv").read_text())
     assert (launch.kernel, launch.measured) == ("softmax_v2", {})
 
 
 def test_recording_of_a_program_without_kernels() -> None:
     note = "==WARNING== Note: Running with unmodified GPU clocks.\n"
     with pytest.raises(CheckFailed, match=r"^ncu measured no kernel: No kernels were profiled\.$"):
-        parse(note + (RECORDED / "no_kernel.csv").read_text())
+        launches_in(note + (RECORDED / "no_kernel.csv").read_text())
 
 
 def test_table_is_found_among_other_lines() -> None:
@@ -56,7 +56,7 @@ def test_table_is_found_among_other_lines() -> None:
         row(0, "softmax_v2", "dram__bytes_read.sum", "2,613,248", "byte"),
         row(1, "softmax_v3(const float *, float *, int, int)", LOADS, "16,384", "inst"),
     )
-    v2, v3 = parse("warming up\n" + text + "\n==PROF== Disconnected from process 7\n")
+    v2, v3 = launches_in("warming up\n" + text + "\n==PROF== Disconnected from process 7\n")
     assert (v2.kernel, v2.measured) == (
         "softmax_v2",
         {LOADS: 49152, "dram__bytes_read.sum": 2613248},
@@ -66,7 +66,7 @@ def test_table_is_found_among_other_lines() -> None:
 
 @pytest.mark.parametrize("value", ["n/a", "N/A", "nan", "", "(!) no data", "inf"])
 def test_what_is_no_number_is_left_out(value: str) -> None:
-    (launch,) = parse(printed(row(0, "k", LOADS, value), row(0, "k", "other", "0.5")))
+    (launch,) = launches_in(printed(row(0, "k", LOADS, value), row(0, "k", "other", "0.5")))
     assert launch.measured == {"other": 0.5}
 
 
@@ -86,25 +86,25 @@ def test_what_is_no_number_is_left_out(value: str) -> None:
     ],
 )
 def test_values_are_in_base_units(value: str, unit: str, base: float) -> None:
-    (launch,) = parse(printed(row(0, "k", "m", value, unit)))
+    (launch,) = launches_in(printed(row(0, "k", "m", value, unit)))
     assert launch.measured["m"] == pytest.approx(base)
 
 
 def test_every_process_numbers_its_launches_from_zero() -> None:
     rows = [row(0, "k", LOADS, str(process), process=process) for process in (7, 8)]
-    again = parse(printed(rows[0], HEAD, rows[1]))
+    again = launches_in(printed(rows[0], HEAD, rows[1]))
     assert [launch.measured[LOADS] for launch in again] == [7, 8]
 
 
 def test_newer_names_are_the_same_metrics() -> None:
-    (launch,) = parse(printed(row(0, "k", "dram__bytes_op_read.sum", "64", "byte")))
+    (launch,) = launches_in(printed(row(0, "k", "dram__bytes_op_read.sum", "64", "byte")))
     assert launch.measured == {"dram__bytes_read.sum": 64}
 
 
 def test_denied_counters_say_what_to_do() -> None:
     text = f"==PROF== Connected to process 7\n{DENIED}\n==PROF== Disconnected from process 7\n"
     with pytest.raises(MissingTool, match=r"ERR_NVGPUCTRPERM.*root.*NVreg_Restrict.*--on cpu"):
-        parse(text)
+        launches_in(text)
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_denied_counters_say_what_to_do() -> None:
 )
 def test_failures_are_told_in_ncus_words(text: str, words: str) -> None:
     with pytest.raises(CheckFailed, match=words):
-        parse(text)
+        launches_in(text)

@@ -7,7 +7,7 @@ from math import inf
 import pytest
 
 from kgen.studies.claims import Crossing, all_statements
-from kgen.studies.crossover import crossovers
+from kgen.studies.crossover import crossings_of
 from kgen.studies.judge import judge_crossing
 from kgen.studies.verdicts import Conclusion
 from kgen.timing.statistics import Ratio
@@ -22,7 +22,7 @@ def power(at: float, slope: float = 0.3, spread: float = 0.05) -> dict[int, Rati
 
 
 def test_a_power_law_crosses_where_it_does() -> None:
-    (found,) = crossovers("a", "b", power(300))
+    (found,) = crossings_of("a", "b", power(300))
     assert found.faster_below == "a"
     assert found.at == pytest.approx(300)
     # The ends of the interval cross where (n / 300)^0.3 is 1 / 1.05 and 1 / 0.95.
@@ -31,14 +31,14 @@ def test_a_power_law_crosses_where_it_does() -> None:
 
 
 def test_noise_widens_over_several_lengths() -> None:
-    (found,) = crossovers("a", "b", power(300, spread=0.3))
+    (found,) = crossings_of("a", "b", power(300, spread=0.3))
     assert found.low is not None and found.low < 128 and found.high and found.high > 512
 
 
 def test_the_other_way_round_is_the_same_crossing() -> None:
-    (rising,) = crossovers("a", "b", power(300))
+    (rising,) = crossings_of("a", "b", power(300))
     inverse = {n: Ratio(1 / r.median, 1 / r.high, 1 / r.low) for n, r in power(300).items()}
-    (falling,) = crossovers("b", "a", inverse)
+    (falling,) = crossings_of("b", "a", inverse)
     assert falling.faster_below == "a"
     assert (falling.at, falling.low, falling.high) == pytest.approx(
         (rising.at, rising.low, rising.high)
@@ -46,17 +46,17 @@ def test_the_other_way_round_is_the_same_crossing() -> None:
 
 
 def test_ends_that_are_not_known_are_open() -> None:
-    (found,) = crossovers("a", "b", power(80))
+    (found,) = crossings_of("a", "b", power(80))
     assert found.low is None or found.low < 80
-    (found,) = crossovers("a", "b", power(80, spread=0.2))
+    (found,) = crossings_of("a", "b", power(80, spread=0.2))
     assert found.low is None and found.high is not None
-    (found,) = crossovers("a", "b", power(1900, spread=0.2))
+    (found,) = crossings_of("a", "b", power(1900, spread=0.2))
     assert found.low is not None and found.high is None
 
 
 @pytest.mark.parametrize("at", [1.0, 1e6])
 def test_no_crossing(at: float) -> None:
-    assert crossovers("a", "b", power(at)) == []
+    assert crossings_of("a", "b", power(at)) == []
 
 
 def test_every_crossing_is_told() -> None:
@@ -64,7 +64,7 @@ def test_every_crossing_is_told() -> None:
         n: Ratio(v, v - 0.01, v + 0.01)
         for n, v in zip(LENGTHS, (0.8, 1.2, 0.8, 0.7, 1.5, 2), strict=True)
     }
-    found = crossovers("a", "b", ratios)
+    found = crossings_of("a", "b", ratios)
     assert [one.faster_below for one in found] == ["a", "b", "a"]
     for one, left in zip(found, (64, 128, 512), strict=True):
         assert one.low and one.high

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kgen.studies import verdicts
-from kgen.studies.verdicts import Conclusion, Judgement, all_of, compare
+from kgen.studies.verdicts import Conclusion, Judgement, all_of, judge_fact
 from kgen.timing.statistics import Ratio, paired_ratio
 
 HOLDS, FAILS, NOISE, UNKNOWN = (
@@ -87,13 +87,13 @@ def test_same(truth: float, noise: float, verdict: Conclusion) -> None:
     ],
 )  # fmt: skip
 def test_facts(value: float, relation: str, expected: float, holds: bool) -> None:
-    judged = compare(value, relation, expected)
+    judged = judge_fact(value, relation, expected)
     assert judged == Judgement(HOLDS if holds else FAILS, Ratio(value, value, value))
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(0.27, HOLDS), (0.24, HOLDS), (0.3, FAILS)])
 def test_facts_are_about_something(value: float, verdict: Conclusion) -> None:
-    assert compare(value, "about", 0.26, 0.1).verdict is verdict
+    assert judge_fact(value, "about", 0.26, 0.1).verdict is verdict
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from kgen.specs.variants import parse
 from kgen.specs.versions import VERSIONS
 from kgen.store.measurement import Kind, Outcome
-from kgen.sweep.rows import axes_of, contenders, finalists, is_tied, ranked, ratio, spec_of
+from kgen.sweep.rows import axes_of, best_first, contenders, finalists, is_tied, ratio, spec_of
 from tests.sweep.made import made, modelled
 
 VARIANTS = [*VERSIONS, "v7:items=8,threads=64", "v3:trip=runtime,exp=__expf", "v9:grid=auto"]
@@ -47,22 +47,22 @@ def test_rows_that_left_the_search_come_after_the_finalists():
     left = made("v5", samples=[1.0] * 5)
     slow, fast = made("v6", 3), made("v7", samples=[2.0] * 6)
     assert finalists([left, slow, fast]) == [slow, fast]
-    assert ranked([left, slow, fast]) == [fast, slow, left]
+    assert best_first([left, slow, fast]) == [fast, slow, left]
 
 
 def test_most_of_a_long_search_is_needed_to_win_it():
     left, stayed = made("v5", samples=[1.0] * 19), made("v6", samples=[2.0] * 40)
-    assert ranked([left, stayed]) == [stayed, left]
+    assert best_first([left, stayed]) == [stayed, left]
 
 
 def test_a_short_run_has_finalists_of_its_own():
     short, long = made("v5", samples=[1.0] * 6, run="b"), made("v7", samples=[2.0] * 40)
-    assert ranked([long, short]) == [short, long]
+    assert best_first([long, short]) == [short, long]
 
 
 def test_what_left_a_run_early_wins_nothing_when_the_others_are_of_a_later_run():
     left = made("v5", samples=[1.0, 1.0], run="b")
-    assert ranked([left, made("v7", 2)])[0].variant == "v7"
+    assert best_first([left, made("v7", 2)])[0].variant == "v7"
     assert finalists([left]) == [left]
 
 

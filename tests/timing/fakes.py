@@ -15,7 +15,7 @@ import numpy as np
 
 from kgen.errors import CompileFailed, KernelFault, MissingTool, UsageError
 from kgen.evidence.inputs import Matrix
-from kgen.evidence.reference import softmax64
+from kgen.evidence.reference import reference64
 from kgen.gpu.rotation import Sample
 from kgen.launch import Launch, LaunchPlan
 from kgen.store.measurement import Kind, Measurement, Provenance
@@ -101,7 +101,7 @@ class FakeTimed:
 
 def output(candidate: Candidate, x: Matrix, action: str) -> Matrix:
     """Return what the candidate makes of `x`."""
-    y = x.copy() if candidate.kind is Kind.COPY else softmax64(x).astype(np.float32)
+    y = x.copy() if candidate.kind is Kind.COPY else reference64(x).astype(np.float32)
     if action in ("wrong", "copy_wrong", "odd"):
         y[2, 3] += 1
     elif action == "unwritten_wrong":

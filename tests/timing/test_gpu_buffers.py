@@ -13,7 +13,7 @@ import pytest
 
 from kgen.errors import CheckFailed, KernelFault, UsageError
 from kgen.gpu import device, execute, graph
-from kgen.gpu.memory import Buffer, DeviceMatrix
+from kgen.gpu.memory import Buffer, MatrixBuffer
 from kgen.launch import Launch, LaunchPlan
 from kgen.store.measurement import Kind
 from kgen.timing import gpu_buffers
@@ -197,7 +197,7 @@ def test_the_drivers_copy(fake: OnFake) -> None:
 def test_peers_get_matrices_and_the_stream(fake: OnFake) -> None:
     streams: list[int] = []
 
-    def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
+    def bind(x: MatrixBuffer, y: MatrixBuffer, stream: int) -> Callable[[], object]:
         assert x.shape == y.shape == (3, 5)
         streams.append(stream)
         queue = SimpleNamespace(handle=stream)
@@ -217,8 +217,8 @@ def test_peers_get_matrices_and_the_stream(fake: OnFake) -> None:
 
 
 def test_what_a_peer_returns_is_its_result(fake: OnFake) -> None:
-    def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
-        own = DeviceMatrix(Buffer(fake.cuda, X.nbytes, 0), (3, 5))
+    def bind(x: MatrixBuffer, y: MatrixBuffer, stream: int) -> Callable[[], object]:
+        own = MatrixBuffer(Buffer(fake.cuda, X.nbytes, 0), (3, 5))
         own.fill(X + 5)
         return lambda: own
 
@@ -228,7 +228,7 @@ def test_what_a_peer_returns_is_its_result(fake: OnFake) -> None:
 
 
 def test_a_peer_that_writes_outside_is_told(fake: OnFake) -> None:
-    def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
+    def bind(x: MatrixBuffer, y: MatrixBuffer, stream: int) -> Callable[[], object]:
         return lambda: fake.cuda.floats(y.address - 4, 1).fill(1) or y
 
     with pytest.raises(CheckFailed, match="a_peer wrote to byte 1 before the start of y"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgen.errors import UsageError
-from kgen.toolchain.occupancy import SM_LIMITS, default_arch, occupancy, sm_limits
+from kgen.limits import DEFAULT_ARCH
+from kgen.toolchain.occupancy import SM_LIMITS, occupancy, sm_limits
 
 KIB = 1024
 
@@ -92,7 +93,7 @@ def test_every_limiter_is_named_when_several_are_equal() -> None:
 
 
 def test_default_arch_is_known() -> None:
-    assert default_arch() == "sm_90" and default_arch() in SM_LIMITS
+    assert DEFAULT_ARCH in SM_LIMITS
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kgen.errors import CompileFailed
+from kgen.limits import DEFAULT_ARCH
 from kgen.sources.source import Source
 from kgen.toolchain import compile_cubin, machine_code_digest
 
 
-def same_machine_code(one: Source, other: Source, arch: str = "sm_90") -> bool:
+def same_machine_code(one: Source, other: Source, arch: str = DEFAULT_ARCH) -> bool:
     """Return whether both sources compile to the same instructions in every kernel."""
     try:
         return _machine_code(one, arch) == _machine_code(other, arch)

@@ -17,7 +17,7 @@ from typing import Any
 from kgen.errors import KgenError, MachineTrouble, MissingTool
 from kgen.sweep.cluster.process import TaskLost
 from kgen.sweep.cluster.tasks import Compile, Measure
-from kgen.sweep.cluster.workers import PoolWorker, WorkerPool, result_of
+from kgen.sweep.cluster.workers import PoolWorker, WorkerPool, answer_of
 
 # A task whose worker or process is lost so many times is not tried again.
 TRIES = 3
@@ -102,7 +102,7 @@ class Dispatcher:
             return
         queued, member = found
         try:
-            result = result_of(future, RESULT_S)
+            result = answer_of(future, RESULT_S)
         except (TaskLost, MachineTrouble) as lost:
             self._try_again(queued, f"{member.name}: {lost}")
         except KgenError as error:

@@ -44,7 +44,7 @@ class PoolWorker:
         return (here.device, here.toolchain) if here else None
 
 
-def result_of(future: Any, timeout_s: float) -> Any:
+def answer_of(future: Any, timeout_s: float) -> Any:
     """Return what the task of a future returned.
 
     Raises the KgenError that it raised, TaskLost when its process was lost, TimeoutError, and
@@ -181,7 +181,7 @@ class _Asked:
     def answer(self) -> PoolWorker:
         """Wait for the answer. Raises KgenError when the worker cannot be used."""
         try:
-            facts: WorkerFacts = result_of(self.future, ASK_S)
+            facts: WorkerFacts = answer_of(self.future, ASK_S)
         except TaskLost as lost:
             raise UsageError(_cannot(self.name, str(lost))) from None
         except KgenError:
