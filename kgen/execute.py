@@ -45,9 +45,7 @@ def find_target(text: str, overlay: Overlay = OURS) -> Target:
 
 def target_name(target: Target) -> str:
     """Return what a user calls the target: the variant, or the path of an edited file."""
-    if isinstance(target, Source):
-        return str(target.path or target.filename)
-    return spelling(target)
+    return target.shown_name if isinstance(target, Source) else spelling(target)
 
 
 def target_spec(target: Target) -> Spec:

@@ -81,7 +81,8 @@ def bench(
 
         print_json(objects(measured))
     else:
-        print_rows(f"{rows} x {cols} on {provenance.device}; {_method(how, on)}", measured)
+        method = str(how) if on == "gpu" else "verified and counted, not timed"
+        print_rows(f"{rows} x {cols} on {provenance.device}; {method}", measured)
     _judge(measured, limit)
 
 
@@ -158,10 +159,6 @@ def _measure(
         return measure(
             candidates, how, provenance, baseline=baseline, prepare_s=timeout, record=journal
         )
-
-
-def _method(how: Protocol, on: str) -> str:
-    return str(how) if on == "gpu" else "verified and counted, not timed"
 
 
 def _judge(measured: Sequence[Measurement], limit: float | None) -> None:

@@ -25,7 +25,8 @@ def ending_by_signals() -> Iterator[None]:
 
     A signal that the caller has ignored, as nohup does, stays so.
     """
-    ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if _is_default(one)]
+    ends = (signal.SIGTERM, signal.SIGHUP)
+    ours = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
     handlers = {_WAKE: lambda number, frame: None, **dict.fromkeys(ours, _end)}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     heard, told = os.pipe()
@@ -39,10 +40,6 @@ def ending_by_signals() -> Iterator[None]:
         os.close(told)
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _is_default(number: signal.Signals) -> bool:
-    return signal.getsignal(number) is signal.SIG_DFL
 
 
 def _end(number: int, frame: object) -> NoReturn:

@@ -167,21 +167,14 @@ def call_cxx(cxx: Cxx, arguments: list[str], folder: Path) -> str:
 def compile_failed(source: Source, cxx: Cxx, messages: str) -> CompileFailed:
     """Return the error for a rejected source, in the compiler's words and the user's file name."""
     lines = [line for line in messages.splitlines() if not _INCLUSION.match(line)]
-    text = with_display_name(source, "\n".join(lines[:_MAX_LINES]))
+    text = with_shown_name(source, "\n".join(lines[:_MAX_LINES]))
     hints = _missing_intrinsics(messages)
-    return CompileFailed(
-        "\n".join([f"{display_name(source)}: {cxx.name} rejects it:", text, *hints])
-    )
+    return CompileFailed("\n".join([f"{source.shown_name}: {cxx.name} rejects it:", text, *hints]))
 
 
-def display_name(source: Source) -> str:
-    """Return the name by which messages call the source: the user's path, or its own file name."""
-    return str(source.path or source.filename)
-
-
-def with_display_name(source: Source, text: str) -> str:
-    """Return `text` with that name wherever it names the file that was compiled."""
-    return with_name(text, source.filename, display_name(source))
+def with_shown_name(source: Source, text: str) -> str:
+    """Return `text` with the user's name of the file that was compiled."""
+    return with_name(text, source.filename, source.shown_name)
 
 
 def _missing_intrinsics(messages: str) -> list[str]:

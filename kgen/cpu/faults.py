@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from kgen.cpu.compiler import display_name, with_display_name
+from kgen.cpu.compiler import with_shown_name
 from kgen.cpu.debug_lines import source_line
 from kgen.cpu.process import ProcessEnd
 from kgen.errors import KernelFault, KernelTimeout
@@ -61,7 +61,7 @@ def fault_of(
         )
     else:
         why = f"ended the CPU executor with exit code {outcome.exit_code}"
-    return kind(f"{display_name(source)}: {kernel_names(plan)}: {why}")
+    return kind(f"{source.shown_name}: {kernel_names(plan)}: {why}")
 
 
 def kernel_names(plan: LaunchPlan) -> str:
@@ -77,4 +77,4 @@ def _describe(source: Source, line: int, report: Report) -> str:
     who = f"kernel {report.kernel}, block {report.block}"
     if report.thread != _NO_THREAD:
         who += f", thread {report.thread}"
-    return with_display_name(source, f"{place}: {who}: {report.message}")
+    return with_shown_name(source, f"{place}: {who}: {report.message}")

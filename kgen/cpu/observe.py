@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgen.cpu.build import build
-from kgen.cpu.compiler import display_name
 from kgen.cpu.debug_lines import source_lines
 from kgen.cpu.faults import fault_of
 from kgen.cpu.observation import (
@@ -100,7 +99,7 @@ def _finding(source: Source, line_of: dict[int, int], found: dict[str, Any]) -> 
     where = (found["kernel"], found["buffer"], found["offset"])
     place = _place(found)
     line = f":{accesses[0].line}" if accesses[0].line else ""
-    message = f"{display_name(source)}{line}: kernel {found['kernel']}"
+    message = f"{source.shown_name}{line}: kernel {found['kernel']}"
     if found["what"] == _RACE:
         second, first = accesses
         message += f": {_race(first, second, place)}"

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from kgen.cpu.buffers import OUTPUT, READ_ONLY, WRITABLE, Buffers, Region
 from kgen.cpu.build import build
-from kgen.cpu.compiler import display_name
 from kgen.cpu.faults import fault_of, kernel_names
 from kgen.cpu.process import execute
 from kgen.errors import KernelFault, UsageError
@@ -120,7 +119,7 @@ def check_request(source: Source, plan: LaunchPlan, x: NDArray[np.float32], sche
 
 def _check_launch(source: Source, launch: Launch) -> None:
     """Refuse what a CUDA launch itself refuses."""
-    name = f"{display_name(source)}: kernel {launch.kernel}"
+    name = f"{source.shown_name}: kernel {launch.kernel}"
     for value, what, least, most in (
         (launch.grid, "blocks in the grid", 1, MAX_GRID_BLOCKS),
         (launch.block, "threads in a block", 1, MAX_THREADS_PER_BLOCK),
@@ -180,7 +179,7 @@ def _check_kept(source: Source, plan: LaunchPlan, buffers: Buffers) -> None:
     left = np.flatnonzero(buffers.data(buffers.region("workspace")))
     if left.size:
         raise KernelFault(
-            f"{display_name(source)}: {kernel_names(plan)}: left {left.size} bytes of the "
+            f"{source.shown_name}: {kernel_names(plan)}: left {left.size} bytes of the "
             f"workspace that are not zero, the first at byte {left[0]}; a call clears its messages"
         )
 
@@ -191,6 +190,6 @@ def _check_guards(source: Source, plan: LaunchPlan, buffers: Buffers, region: Re
         return
     elements = (region.skipped + region.size) // _ELEMENT_BYTES
     raise KernelFault(
-        f"{display_name(source)}: {kernel_names(plan)}: wrote outside {region.name}, to element "
+        f"{source.shown_name}: {kernel_names(plan)}: wrote outside {region.name}, to element "
         f"{byte // _ELEMENT_BYTES} of {elements} ({plan.rows} rows of {plan.cols})"
     )

@@ -46,7 +46,8 @@ def launches_in(text: str) -> list[MeasuredLaunch]:
     for row in _rows(text):
         # Every process numbers its launches from 0.
         key = (row.get("Process ID", ""), row["ID"])
-        launch = launches.setdefault(key, MeasuredLaunch(_bare_name(row["Kernel Name"]), {}))
+        kernel = row["Kernel Name"].partition("(")[0].strip()  # ncu may print its parameters
+        launch = launches.setdefault(key, MeasuredLaunch(kernel, {}))
         name, value = row["Metric Name"], _number(row["Metric Value"], row["Metric Unit"])
         if value is not None:
             launch.measured[_OWN_NAMES.get(name, name)] = value
@@ -91,11 +92,6 @@ def _fields(line: str) -> list[str]:
         return next(csv.reader([line]))
     except csv.Error:  # of a line that the program printed, longer than any of ncu's
         return []
-
-
-def _bare_name(kernel: str) -> str:
-    """Return a kernel's name without the parameters that ncu may print behind it."""
-    return kernel.partition("(")[0].strip()
 
 
 def _number(value: str, unit: str) -> float | None:

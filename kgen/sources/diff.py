@@ -55,8 +55,8 @@ def compare(old: Source, new: Source, body_only: bool = False) -> Difference:
     lines = difflib.unified_diff(
         before.lines[starts[0] :],
         after.lines[starts[1] :],
-        str(old.path or old.filename),
-        str(new.path or new.filename),
+        old.shown_name,
+        new.shown_name,
         lineterm="",
     )
     text_diff = [

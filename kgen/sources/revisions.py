@@ -26,7 +26,9 @@ def source_at(revision: str, name: str, overlay: Overlay = OURS) -> Source:
     MissingTool without git.
     """
     _require(revision)
-    path = name if names_a_file(name) else f"./{GENERATED}/{_filename(name, overlay)}"
+    path = name
+    if not names_a_file(name):
+        path = f"./{GENERATED}/{render(checked(name, overlay)).filename}"
     ran = _git("cat-file", "blob", f"{revision}:{path}")
     if ran.returncode:
         raise UsageError(f"git has no {revision}:{path}{_why(ran)}")
@@ -40,10 +42,6 @@ def _require(revision: str) -> None:
             f"{revision!r} is no revision of git{_why(ran)}, and no version"
             f"{did_you_mean(revision, VERSIONS)}"
         )
-
-
-def _filename(variant: str, overlay: Overlay) -> str:
-    return render(checked(variant, overlay)).filename
 
 
 def _git(*arguments: str) -> CompletedProcess[str]:

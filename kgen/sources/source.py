@@ -38,3 +38,8 @@ class Source:
     def filename(self) -> str:
         """The file's name: `.cpp` for the serial host version, `.cu` for everything else."""
         return self.stem + (".cpp" if self.is_host else ".cu")
+
+    @property
+    def shown_name(self) -> str:
+        """What messages call it: the path of the user's file, or its own file name."""
+        return str(self.path or self.filename)

@@ -144,12 +144,8 @@ def _endings(rows: Iterable[Measurement]) -> list[Ending]:
         pattern = _NUMBER.sub("#", reason.replace(row.variant, "#"))
         groups.setdefault((row.outcome, pattern), []).append((reason, row.variant))
     endings = [
-        Ending(outcome, *_first(group), is_same=len({reason for reason, _ in group}) == 1)
+        Ending(outcome, why, len(group), example, len({reason for reason, _ in group}) == 1)
         for (outcome, _), group in groups.items()
+        for why, example in group[:1]
     ]
     return sorted(endings, key=lambda ending: (ending.outcome is not Outcome.OK, -ending.count))
-
-
-def _first(group: Sequence[tuple[str, str]]) -> tuple[str, int, str]:
-    reason, variant = group[0]
-    return reason, len(group), variant

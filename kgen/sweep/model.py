@@ -151,7 +151,7 @@ class _Launch:
 
     def us(self) -> float:
         path = self._path_cycles() / self.gpu.mhz + self._meeting_us()
-        turns = self._waves() * self._rows_in_turn()
+        turns = ceil_div(self.launch.grid, self._resident()) * self._rows_in_turn()
         before = self.gpu.launch_us + self._ramp_us() + path
         return before + self._last_us(path) + max(self._work_us(path), (turns - 1) * path)
 
@@ -213,9 +213,6 @@ class _Launch:
             return min(grid, self._blocks_per_sm() * self.gpu.multiprocessors)
         at_one = self.gpu.clusters.get(size, self.gpu.multiprocessors // size)
         return min(grid, self._most_blocks() * at_one * size)
-
-    def _waves(self) -> int:
-        return ceil_div(self.launch.grid, self._resident())
 
     def _again(self) -> _Place:
         """Return where a later scan finds the row: the nearest cache that holds all such rows."""

@@ -78,10 +78,6 @@ class Where:
         return self.text
 
 
-def _as_written(axis: str) -> Callable[[_Names], Any]:
-    return lambda at: getattr(at.kernel, axis)
-
-
 def _of_kernel(name: str) -> Callable[[_Names], Any]:
     return lambda at: getattr(at.kernel, name)
 
@@ -103,7 +99,7 @@ NAMES: dict[str, Callable[[_Names], Any]] = {
     "cols": lambda at: at.point.cols,
     "version": lambda at: at.point.spec.version,
     "variant": lambda at: at.point.variant,
-    **{word: _as_written(axis) for word, axis in AXIS_NAMES.items()},
+    **{word: _of_kernel(axis) for word, axis in AXIS_NAMES.items()},
     **{name: _of_kernel(name) for name in _DERIVED},
     "threads_per_row": lambda at: at.kernel.row_threads,
     AUTO: lambda at: AUTO,

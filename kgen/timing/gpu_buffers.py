@@ -14,7 +14,6 @@ from kgen.gpu.rotation import Issue, LaunchSampler, ReplaySampler, Rotation, Sam
 from kgen.store.measurement import Kind
 from kgen.timing.candidates import Candidate
 from kgen.timing.gpu_judge import DeviceOutput, GpuJudge
-from kgen.timing.peers import Peer
 from kgen.timing.protocol import L2, L2_MULTIPLE, Protocol
 from kgen.toolchain import Binary
 
@@ -122,7 +121,8 @@ class GpuBuffers:
     def binder(self, candidate: Candidate) -> Bind:
         """Return the function that binds the candidate to a pair of buffers."""
         if candidate.peer:
-            return self._peer_binder(candidate.peer)
+            bind, stream = candidate.peer.load(), self.rotation.stream.handle
+            return lambda x, y: bind(x, y, stream)
         return self._kernel_binder(candidate) if candidate.source else self._copy
 
     def _kernel_binder(self, candidate: Candidate) -> Bind:
@@ -155,10 +155,6 @@ class GpuBuffers:
             return y
 
         return issue
-
-    def _peer_binder(self, peer: Peer) -> Bind:
-        bind, stream = peer.load(), self.rotation.stream.handle
-        return lambda x, y: bind(x, y, stream)
 
     def sampler(self, issues: list[Issue]) -> ReplaySampler | LaunchSampler:
         """Return a sampler whose samples take about as long as the protocol says."""

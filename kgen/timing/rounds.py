@@ -58,7 +58,7 @@ def run_rounds(
     began = clock()
     try:
         for order in rounds(names, protocol):
-            taken = _take_round([name for name in order if name in samples], take)
+            taken = {name: take(name) for name in order if name in samples}
             keep({name: us for name, us in taken.items() if us is not None})
             for name, us in taken.items():
                 if us is None:
@@ -72,12 +72,6 @@ def run_rounds(
             raise
         return Rounds(samples, interrupted=True)
     return Rounds(samples)
-
-
-def _take_round(
-    order: Iterable[str], take: Callable[[str], float | None]
-) -> dict[str, float | None]:
-    return {name: take(name) for name in order}
 
 
 def _is_enough(samples: Mapping[str, Sequence[float]], protocol: Protocol, spent_s: float) -> bool:

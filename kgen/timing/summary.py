@@ -136,10 +136,7 @@ def _fastest_copy(rows: Sequence[Measurement], samples: Samples) -> float | None
 
 
 def _with_times(
-    row: Measurement,
-    taken: Sequence[float],
-    copy_us: float | None,
-    sensed: Sensed,
+    row: Measurement, taken: Sequence[float], copy_us: float | None, sensed: Sensed
 ) -> Measurement:
     times = summarize(taken)
     moved_bytes = 2 * row.rows * row.cols * 4

@@ -69,14 +69,10 @@ def compile_many(
             done[job.entry.key] = binary
         else:
             missing[job.entry.key] = job
-    for results in _on_all_processors(list(_batches(missing.values()))):
-        done |= results
-    return [done[job.entry.key] for job in jobs]
-
-
-def _on_all_processors(batches: list[list[Compilation]]) -> Iterator[dict[str, Result]]:
     with thread_pool(os.cpu_count() or 1) as pool:
-        yield from pool.map(_compile, batches)
+        for results in pool.map(_compile, _batches(missing.values())):
+            done |= results
+    return [done[job.entry.key] for job in jobs]
 
 
 def _batches(jobs: Iterable[Compilation]) -> Iterator[list[Compilation]]:

@@ -74,7 +74,7 @@ def prepare(source: Compilable, arch: str, options: CompileOptions) -> Compilati
     """Check a request and return what to do for it. Raises UsageError and MissingTool."""
     if source.is_host:
         raise UsageError(
-            f"{_shown_name(source)} is plain C++ for the host, of which nvcc makes no cubin: "
+            f"{source.shown_name} is plain C++ for the host, of which nvcc makes no cubin: "
             "compile it with a C++ compiler, or name a version other than cpu"
         )
     nvcc = find_nvcc()
@@ -97,7 +97,7 @@ def compile_alone(job: Compilation) -> Binary:
     with writing_cache(entry.folder):
         replace_file(file, source.text)
         link_neighbours(source, entry.folder)
-    product = run_nvcc(job, file, _shown_name(source), _TIME_LIMIT_S)
+    product = run_nvcc(job, file, source.shown_name, _TIME_LIMIT_S)
     kernels = kernels_of(source, parse_resources(product.output))
     log = warnings_of(product.output)
     binary = Binary(entry.path, product.image, job.arch, kernels, log)
@@ -130,7 +130,7 @@ def _check_request(source: Compilable, arch: str, nvcc: Tool) -> None:
         )
     if source.requires in known and known.index(arch) < known.index(source.requires):
         raise UsageError(
-            f"{_shown_name(source)} uses what {arch} lacks; "
+            f"{source.shown_name} uses what {arch} lacks; "
             f"compile it for {source.requires} or newer"
         )
 
@@ -245,11 +245,7 @@ def kernels_of(
     by_name = {kernel.kernel: kernel for kernel in kernels}
     if absent := [name for name in source.kernels if name not in by_name]:
         raise CompileFailed(
-            f'{_shown_name(source)} defines no extern "C" kernel {", ".join(absent)}; it defines '
+            f'{source.shown_name} defines no extern "C" kernel {", ".join(absent)}; it defines '
             f"{', '.join(by_name) or 'none'}"
         )
     return tuple(by_name[name] for name in source.kernels)
-
-
-def _shown_name(source: Compilable) -> str:
-    return str(source.path or source.filename)

@@ -27,6 +27,11 @@ class PlainSource:
         """The file's name."""
         return self.stem + ".cu"
 
+    @property
+    def shown_name(self) -> str:
+        """What messages call it."""
+        return str(self.path or self.filename)
+
 
 # A translation unit that nvcc compiles.
 Compilable = Source | PlainSource

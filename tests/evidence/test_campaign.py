@@ -14,7 +14,6 @@ from kgen.evidence.mutation.campaign import (
     campaign,
     explanation,
     explanations,
-    holds_for,
     longest,
 )
 from kgen.evidence.mutation.machine_code import same_machine_code
@@ -92,8 +91,8 @@ def test_explanations_are_of_mutants_that_are_made() -> None:
     variants = [*VERSIONS, *OTHERS]
     made = {variant: {mutant.key for mutant in all_mutants(variant)} for variant in variants}
     for entry in [entry for kind in KINDS for entry in explanations(kind)]:
-        meant = [made[variant] for variant in variants if holds_for(entry, checked(variant))]
-        assert set(entry["mutants"]) <= set().union(*meant)
+        meant = [made[variant] for variant in variants if entry.holds_for(checked(variant))]
+        assert set(entry.mutants) <= set().union(*meant)
 
 
 def test_at_most_one_in_30_is_equivalent_by_a_written_reason() -> None:

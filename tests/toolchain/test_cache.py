@@ -173,12 +173,18 @@ def test_cache_that_cannot_be_written(
             compile_it(make_source("text", "k"), "sm_90")
 
 
-def test_cache_in_the_home_folder(
-    fake_nvcc: FakeNvcc, make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("folder", ["~/kept", "kept"])
+def test_cache_in_the_home_folder_and_in_a_relative_one(
+    fake_nvcc: FakeNvcc,
+    make_source: MakeSource,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
 ) -> None:
     fake_nvcc("tools")
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("KGEN_CACHE_DIR", "~/kept")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KGEN_CACHE_DIR", folder)
     path = compile_cubin(make_source("text", "k"), "sm_90").path
     assert path.is_relative_to(tmp_path / "kept")
 
@@ -196,13 +202,3 @@ def test_no_folder_for_temporary_files(
     monkeypatch.setenv("TMPDIR", str(tmp_path / folder))
     with pytest.raises(MissingTool, match=rf"in {tmp_path / folder} \(.*: set TMPDIR to a folder"):
         compile_cubin(make_source("text", "k"), "sm_90")
-
-
-def test_relative_cache_folder(
-    fake_nvcc: FakeNvcc, make_source: MakeSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake_nvcc("tools")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KGEN_CACHE_DIR", "relative")
-    path = compile_cubin(make_source("text", "k"), "sm_90").path
-    assert path.is_absolute() and path.is_relative_to(tmp_path / "relative")

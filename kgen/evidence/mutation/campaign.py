@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from kgen.errors import MissingTool
 from kgen.evidence.check import CheckRow, check, check_far_rows, walked_rows
@@ -133,17 +133,24 @@ def _why_equivalent(original: Source, mutant: Mutant) -> str:
 
 def explanation(kind: str, spec: Spec, key: str) -> str:
     """Return why survivors.toml counts a spec's mutant to `equivalent` or `survivor`; '' if not."""
-    entries = explanations(kind)
-    return next((e["why"] for e in entries if key in e["mutants"] and holds_for(e, spec)), "")
+    found = (each for each in explanations(kind) if key in each.mutants and each.holds_for(spec))
+    return next((each.why for each in found), "")
 
 
-def holds_for(entry: Mapping[str, Any], spec: Spec) -> bool:
-    """Return whether an explanation is of such specs."""
-    return bool(formula(entry["where"]).of(spec))
+class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why nothing catches `mutants`, by their keys, of the specs that a formula is true of."""
+
+    mutants: tuple[str, ...]
+    where: str
+    why: str
+
+    def holds_for(self, spec: Spec) -> bool:
+        """Return whether it is of such specs."""
+        return bool(formula(self.where).of(spec))
 
 
 @functools.cache
-def explanations(kind: str) -> list[dict[str, Any]]:
-    """Return the explanations that survivors.toml has of a kind, each with mutants, where, why."""
-    entries: list[dict[str, Any]] = tomllib.loads(SURVIVORS.read_text(encoding="utf-8"))[kind]
-    return entries
+def explanations(kind: str) -> tuple[Explanation, ...]:
+    """Return the explanations that survivors.toml has of a kind."""
+    text = SURVIVORS.read_bytes()
+    return msgspec.toml.decode(text, type=dict[str, tuple[Explanation, ...]])[kind]
