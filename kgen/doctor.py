@@ -48,46 +48,34 @@ def inspect_machine() -> list[ToolStatus]:
     Runs the programs for their versions and asks the CUDA driver for its devices; never raises for
     what is missing or broken.
     """
-    gpu_packages = [_package(name, use) for name, use in GPU_PACKAGES.items()]
-    return [_python(), _cxx(), _nvcc(), _disassembler(), _profiler(), *gpu_packages, *_gpus()]
+    python = (platform.python_version(), sys.executable)
+    return [
+        ToolStatus("Python", True, *python, "everything", "python.org"),
+        _search("C++ compiler", _cxx, "running kernels on the CPU", "install g++ or clang++"),
+        _search("nvcc", lambda: _told(find_nvcc()), "compiling for a GPU", INSTALL_HINT),
+        _search(
+            "nvdisasm", lambda: _told(find_disassembler()), "showing machine code", INSTALL_HINT
+        ),
+        _search("ncu", _profiler, "kgen profile", "install NVIDIA Nsight Compute"),
+        *(_package(name, use) for name, use in GPU_PACKAGES.items()),
+        *_gpus(),
+    ]
 
 
-def _python() -> ToolStatus:
-    return ToolStatus(
-        "Python", True, platform.python_version(), sys.executable, "everything", "python.org"
-    )
+def _cxx() -> tuple[str, str]:
+    from kgen.cpu.compiler import describe_cxx, find_cxx
+
+    path = find_cxx()
+    first_line = describe_cxx(path).partition("\n")[0]
+    # The last number: `g++ (Debian 12.2.0-14) 12.2.0`.
+    versions = re.findall(r"\d+\.\d+\.\d+", first_line)
+    return versions[-1] if versions else first_line, str(path)
 
 
-def _cxx() -> ToolStatus:
-    def find() -> tuple[str, str]:
-        from kgen.cpu.compiler import describe_cxx, find_cxx
+def _profiler() -> tuple[str, str]:
+    from kgen.profile.ncu import find_ncu
 
-        path = find_cxx()
-        first_line = describe_cxx(path).partition("\n")[0]
-        # The last number: `g++ (Debian 12.2.0-14) 12.2.0`.
-        versions = re.findall(r"\d+\.\d+\.\d+", first_line)
-        return versions[-1] if versions else first_line, str(path)
-
-    return _search("C++ compiler", find, "running kernels on the CPU", "install g++ or clang++")
-
-
-def _nvcc() -> ToolStatus:
-    return _search("nvcc", lambda: _told(find_nvcc()), "compiling for a GPU", INSTALL_HINT)
-
-
-def _disassembler() -> ToolStatus:
-    return _search(
-        "nvdisasm", lambda: _told(find_disassembler()), "showing machine code", INSTALL_HINT
-    )
-
-
-def _profiler() -> ToolStatus:
-    def find() -> tuple[str, str]:
-        from kgen.profile.ncu import find_ncu
-
-        return _told(find_ncu())
-
-    return _search("ncu", find, "kgen profile", "install NVIDIA Nsight Compute")
+    return _told(find_ncu())
 
 
 def _told(tool: Tool) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from kgen.shape import Shape
-from kgen.studies.facts import Metric, metric_of
+from kgen.studies.facts import Metric
 from kgen.studies.tables import Study
 
 
@@ -25,31 +25,20 @@ class Timed(msgspec.Struct, frozen=True, tag_field="kind", tag="time"):
     tolerance: float = 0
 
 
-class Fact(
-    msgspec.Struct,
-    frozen=True,
-    tag_field="kind",
-    tag="fact",
-    rename={"metric_name": "metric"},
-):
+class Fact(msgspec.Struct, frozen=True, tag_field="kind", tag="fact"):
     """A part about something that has no noise: a metric of a, or its quotient a / b if b is given.
 
     `relation` and `value` are as `verdicts.judge_fact` takes them.
     """
 
     words: str
-    metric_name: str
+    metric: Metric
     a: str
     shape: Shape
     relation: str
     value: float
     b: str = ""
     tolerance: float = 0
-
-    @property
-    def metric(self) -> Metric:
-        """The metric of that name."""
-        return metric_of(self.metric_name)
 
 
 class Crossing(msgspec.Struct, frozen=True, tag_field="kind", tag="crossing"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kgen.errors import KgenError
-from kgen.studies.facts import Counted, Facts
+from kgen.studies.facts import Facts, Metric
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def count_reported(facts: Facts) -> tuple[Accesses, ...]:
 def _count(row: Accesses, facts: Facts) -> Accesses:
     shape = (row.variant, row.rows, row.cols)
     try:
-        loads, stores = (facts.value(metric, *shape) for metric in (Counted.LOADS, Counted.STORES))
+        loads, stores = (facts.value(metric, *shape) for metric in (Metric.LOADS, Metric.STORES))
     except KgenError as error:
         return replace(row, reason=str(error))
     return replace(row, own_loads=int(loads), own_stores=int(stores))

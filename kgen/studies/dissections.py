@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kgen.shape import Shape
-from kgen.studies.facts import Profiled
+from kgen.studies.facts import Metric
 from kgen.studies.tables import Study
 
 
@@ -34,7 +34,7 @@ class Dissection(msgspec.Struct, frozen=True):
     title: str
     question: str
     comparisons: tuple[Comparison, ...]
-    metrics: tuple[Profiled, ...] = ()
+    metrics: tuple[Metric, ...] = ()
 
     @property
     def profiled(self) -> tuple[tuple[str, int, int], ...]:

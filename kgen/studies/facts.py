@@ -15,35 +15,23 @@ if TYPE_CHECKING:
 Profiles = Mapping[tuple[str, int, int], Mapping[str, float | None]]
 
 
-class Counted(StrEnum):
-    """What the CPU executor counts, in warp instructions of all launches."""
+class Metric(StrEnum):
+    """A figure of a variant on a shape.
+
+    The CPU executor counts the first ones, in warp instructions of all launches. The spec alone
+    says VECTORS, the most vectors of a row that one thread walks, and nvcc the theoretical
+    occupancy, in percent. Only a profiler sees the others, which have the names that
+    `kgen profile` gives them; the issue rate is in instructions a cycle of a scheduler.
+    """
 
     LOADS = "global_loads"
     STORES = "global_stores"
     ACCESSES = "global_accesses"
     REDUCTIONS = "warp_reductions"
-
-
-class FromSpec(StrEnum):
-    """What the spec alone says: the most vectors of a row that one thread walks."""
-
     VECTORS = "vectors_per_thread"
-
-
-class CompiledMetric(StrEnum):
-    """What nvcc says for an architecture: the theoretical occupancy, in percent."""
-
     OCCUPANCY = "theoretical_occupancy_percent"
-
-
-class Profiled(StrEnum):
-    """What only a profiler sees on a GPU, by the names that `kgen profile` gives it.
-
-    The issue rate is in instructions a cycle of a scheduler.
-    """
-
     INSTRUCTIONS = "warp_instructions"
-    OCCUPANCY = "achieved_occupancy_percent"
+    ACHIEVED_OCCUPANCY = "achieved_occupancy_percent"
     ISSUE_RATE = "issued_warps"
     DRAM_READ = "dram_bytes_read"
     L1_HITS = "l1_hit_percent"
@@ -51,14 +39,13 @@ class Profiled(StrEnum):
     BARRIER = "stall_barrier_percent"
     UNIFORMITY = "uniform_branch_percent"
 
+    @property
+    def is_profiled(self) -> bool:
+        """Whether only a profiler sees it."""
+        return self not in (*COUNTED, Metric.VECTORS, Metric.OCCUPANCY)
 
-Metric = Counted | FromSpec | CompiledMetric | Profiled
 
-
-def metric_of(name: str) -> Metric:
-    """Return the metric of a name. Raises StopIteration for one that is none."""
-    kinds = (Counted, FromSpec, CompiledMetric, Profiled)
-    return next(metric for kind in kinds for metric in kind if metric == name)
+COUNTED = (Metric.LOADS, Metric.STORES, Metric.ACCESSES, Metric.REDUCTIONS)
 
 
 class Facts:
@@ -85,11 +72,11 @@ class Facts:
         Raises NotMeasured when a profile is needed and not given, MissingTool without the compiler
         that the metric takes, and what running or compiling raises.
         """
-        if isinstance(metric, Profiled):
+        if metric.is_profiled:
             return self._profiled(metric, variant, rows, cols)
-        if isinstance(metric, Counted):
+        if metric in COUNTED:
             return int(getattr(self.counts(variant, rows, cols), metric))
-        if isinstance(metric, CompiledMetric):
+        if metric is Metric.OCCUPANCY:
             return self._occupancy(variant, rows, cols)
         return _vectors_per_thread(variant, cols)
 
@@ -103,7 +90,7 @@ class Facts:
             self._counts[key] = observe(find_target(variant), make("uniform", rows, cols)).total
         return self._counts[key]
 
-    def _profiled(self, metric: Profiled, variant: str, rows: int, cols: int) -> float:
+    def _profiled(self, metric: Metric, variant: str, rows: int, cols: int) -> float:
         profile = self.profiles.get((variant, rows, cols), {})
         value = profile.get(metric)
         if value is None:

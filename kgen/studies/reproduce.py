@@ -11,7 +11,7 @@ from kgen.studies.counts import count_reported
 from kgen.studies.crossover import SWEEPS, Sweep
 from kgen.studies.dissections import dissections
 from kgen.studies.evaluate import dissection_result, statement_result, sweep_result, table_result
-from kgen.studies.facts import Facts, Profiled, Profiles
+from kgen.studies.facts import Facts, Profiles
 from kgen.studies.registers import compile_reported
 from kgen.studies.result import StudyResult
 from kgen.studies.tables import Study, tables
@@ -67,7 +67,7 @@ def _profiled_by(statement: Statement) -> list[VariantShape]:
     return [
         (variant, *fact.shape)
         for fact in facts
-        if isinstance(fact.metric, Profiled)
+        if fact.metric.is_profiled
         for variant in (fact.a, fact.b)
         if variant
     ]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgen.errors import CompileFailed, MachineTrouble, UsageError
+from kgen.errors import UsageError
 from kgen.evidence.reference import SOFTMAX
 from kgen.execute import Target, source_for, target_name, target_spec
 from kgen.launch import Launch, LaunchPlan, plan, serial_additions
@@ -17,7 +17,8 @@ from kgen.specs.formula import ceil_div
 from kgen.specs.rules import require_valid
 from kgen.store.measurement import Kind
 from kgen.timing.peers import Peer
-from kgen.toolchain import Binary, CompileOptions, compile_many
+from kgen.toolchain import CompileOptions, compile_many
+from kgen.toolchain.batch import Result
 from kgen.toolchain.source import PlainSource
 
 COPY_FILE = Path(__file__).parents[1] / "gpu" / "copy.cu"
@@ -41,7 +42,7 @@ class Candidate:
     cols: int
     source: Source | PlainSource | None = None
     plan: LaunchPlan | None = None
-    binary: Binary | CompileFailed | MachineTrouble | None = None
+    binary: Result | None = None
     peer: Peer | None = None
     serial_additions: int = 0
     reason: str = ""
@@ -145,10 +146,16 @@ def compiled(
     if not sources:
         return found
     results = compile_many(list(sources.values()), arch, options)
-    binaries = dict(zip(sources, results, strict=True))
+    return with_binaries(found, dict(zip(sources, results, strict=True)))
+
+
+def with_binaries(
+    candidates: Iterable[Candidate], binaries: Mapping[str, Result]
+) -> list[Candidate]:
+    """Return the candidates, kernels with their binaries, which are by their sources' text."""
     return [
         replace(one, binary=binaries.get(one.source.text)) if one.source and one.is_kernel else one
-        for one in found
+        for one in candidates
     ]
 
 

@@ -13,7 +13,7 @@ from kgen.errors import MissingTool, UsageError
 from kgen.store.measurement import Outcome
 from kgen.studies import counts, facts, registers
 from kgen.studies import reproduce as reproduction
-from kgen.studies.facts import Facts, Profiled
+from kgen.studies.facts import Facts, Metric
 from kgen.studies.grids import grids
 from kgen.studies.markdown import markdown
 from kgen.studies.reproduce import needed, reproduce
@@ -73,21 +73,21 @@ def no_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is counted or compiled here: the report's own counts and occupancies are taken."""
 
     def value(self: Facts, metric: facts.Metric, variant: str, rows: int, cols: int) -> float:
-        if isinstance(metric, Profiled):
+        if metric.is_profiled:
             return self._profiled(metric, variant, rows, cols)
-        if metric is facts.CompiledMetric.OCCUPANCY:
+        if metric is Metric.OCCUPANCY:
             return {"v3": 25.0, "v3:threads=512": 50.0}[variant]
-        if metric is facts.Counted.REDUCTIONS:
+        if metric is Metric.REDUCTIONS:
             return {"v5": 9225.0, "v8": 1025.0, SHORT: 1025.0 / 4}[variant]
-        if metric is facts.FromSpec.VECTORS:
+        if metric is Metric.VECTORS:
             return 1
         if (variant, rows, cols) in OURS:
             return OURS[variant, rows, cols]
         (row,) = [
             r for r in counts.REPORTED if (r.variant, r.rows, r.cols) == (variant, rows, cols)
         ]
-        stores = row.stores if metric is not facts.Counted.LOADS else 0
-        return stores if metric is facts.Counted.STORES else row.loads + stores
+        stores = row.stores if metric is not Metric.LOADS else 0
+        return stores if metric is Metric.STORES else row.loads + stores
 
     monkeypatch.setattr(Facts, "value", value)
     monkeypatch.setattr(reproduction, "compile_reported", lambda: registers.REPORTED)
@@ -270,10 +270,10 @@ def widths(table: str) -> list[int]:
 
 def test_facts_need_a_profile_that_has_them() -> None:
     known = Facts("sm_75", {("v5", 1, 2): {"warp_instructions": 8.0, "issued_warps": None}})
-    assert known.value(Profiled.INSTRUCTIONS, "v5", 1, 2) == 8
+    assert known.value(Metric.INSTRUCTIONS, "v5", 1, 2) == 8
     with pytest.raises(NotMeasured, match="issued_warps of v5 needs kgen profile"):
-        known.value(Profiled.ISSUE_RATE, "v5", 1, 2)
+        known.value(Metric.ISSUE_RATE, "v5", 1, 2)
     with pytest.raises(NotMeasured, match="of v5 is 0"):
         Facts("sm_75", {("v5", 1, 2): {"warp_instructions": 0.0}}).quotient(
-            Profiled.INSTRUCTIONS, "v5", "v5", 1, 2
+            Metric.INSTRUCTIONS, "v5", "v5", 1, 2
         )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from kgen.errors import CompileFailed, MachineTrouble
+from kgen.errors import MachineTrouble
 from kgen.specs.formula import ceil_div
 from kgen.store.measurement import Measurement, Outcome
 from kgen.sweep.cluster.dispatch import Dispatcher, QueuedTask
@@ -23,9 +23,9 @@ from kgen.sweep.jobs import Job
 from kgen.sweep.measure import How, prune_job
 from kgen.sweep.shape import CHUNK, Watcher
 from kgen.timing.bench import Record
-from kgen.timing.candidates import Candidate
+from kgen.timing.candidates import Candidate, with_binaries
 from kgen.timing.summary import blank
-from kgen.toolchain import Binary
+from kgen.toolchain.batch import Result
 
 # So many tasks a worker leave none idle for long at the end.
 TASKS_A_WORKER = 4
@@ -74,7 +74,7 @@ class _Sweep:
     ) -> None:
         self.machine, self.how, self.dispatcher = machine, how, dispatcher
         self.record, self.watcher = record, watcher
-        self.binaries: dict[str, Binary | CompileFailed | MachineTrouble] = {}
+        self.binaries: dict[str, Result] = {}
         self.waiting = [job for job in jobs if job.candidates]
         self.shapes: list[_Shape] = []
         self.nvcc = "" if how.search is Search.MODEL else self._choose_nvcc()
@@ -108,9 +108,7 @@ class _Sweep:
             self.dispatcher.waiting.append(queued)
         self._measure_compiled()
 
-    def _compiled(
-        self, texts: Sequence[str], results: Sequence[Binary | CompileFailed | MachineTrouble]
-    ) -> None:
+    def _compiled(self, texts: Sequence[str], results: Sequence[Result]) -> None:
         self.binaries |= zip(texts, results, strict=True)
         self._measure_compiled()
 
@@ -123,16 +121,13 @@ class _Sweep:
             if self.nvcc and not all(map(self._is_compiled, job.candidates)):
                 continue
             self.waiting.remove(job)
-            job.candidates = list(map(self._with_binary, job.candidates))
+            job.candidates = with_binaries(job.candidates, self.binaries)
             prune_job(job, self.how, self.record, self.watcher)
             self.shapes.append(_Shape(self, job))
             self.shapes[-1].begin()
 
     def _is_compiled(self, one: Candidate) -> bool:
         return not (one.source and one.is_kernel) or one.source.text in self.binaries
-
-    def _with_binary(self, one: Candidate) -> Candidate:
-        return replace(one, binary=self.binaries.get(one.source.text)) if one.source else one
 
     def count_measurers(self) -> int:
         """Return how many workers measure these jobs."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from kgen.errors import CompileFailed, MachineTrouble, MissingTool
+from kgen.errors import MissingTool
 from kgen.overlay import OURS, Overlay
 from kgen.sources.render import template_hash
-from kgen.sources.source import Source
 from kgen.store.measurement import Measurement, Provenance
 from kgen.sweep.jobs import Job
 from kgen.sweep.measure import How, run_job, screen_job
 from kgen.timing.provenance import this_run
-from kgen.toolchain import Binary, CompileOptions, compile_many, find_nvcc
-from kgen.toolchain.source import PlainSource
+from kgen.toolchain import CompileOptions, compile_many, find_nvcc
+from kgen.toolchain.batch import Result
+from kgen.toolchain.source import Compilable
 from kgen.version import __version__
 
 # Tells where kernels would run, given the place ("gpu" or "cpu") and the commit of kgen.
@@ -69,11 +69,11 @@ def _nvcc() -> str:
 class Compile:
     """Compiles sources together."""
 
-    sources: tuple[Source | PlainSource, ...]
+    sources: tuple[Compilable, ...]
     arch: str
     options: CompileOptions
 
-    def __call__(self) -> list[Binary | CompileFailed | MachineTrouble]:
+    def __call__(self) -> list[Result]:
         """Return the binaries in the order of the sources."""
         return compile_many(self.sources, self.arch, self.options)
 
