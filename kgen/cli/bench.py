@@ -91,16 +91,11 @@ def _candidates(
 ) -> list[Candidate]:
     from kgen.cli.targets import find_target
     from kgen.specs.versions import VERSIONS
-    from kgen.timing.candidates import copies, of_peers, of_targets
+    from kgen.timing.candidates import line_up
     from kgen.timing.peers import find_peers
 
     targets = [find_target(variant) for variant in variants or VERSIONS]
-    found = find_peers(peer_dir) if peers or peer_dir else []
-    candidates = of_targets(targets, rows, cols) + of_peers(found, rows, cols)
-    if rows > 0 and cols > 0:
-        candidates += copies(rows, cols)
-    unique = {candidate.name: candidate for candidate in candidates}
-    return list(unique.values())
+    return line_up(targets, find_peers(peer_dir) if peers or peer_dir else [], rows, cols)
 
 
 def require_kernels(on: str, hosts: Sequence[str], among: int) -> None:

@@ -16,7 +16,7 @@ from kgen.errors import CheckFailed, KgenError, MachineTrouble, MissingTool, Usa
 from kgen.execute import find_target
 from kgen.gpu.nvml import Sensors
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
-from kgen.timing.candidates import Candidate, compiled, copies, of_peers, of_targets
+from kgen.timing.candidates import Candidate, compiled, line_up
 from kgen.timing.measurer import MakeDevice, Measurer, open_gpu_buffers
 from kgen.timing.peers import Peer
 from kgen.timing.protocol import Protocol
@@ -256,7 +256,5 @@ def measure_shape(
 
     Raises UsageError for an unknown variant, and what `measure` raises.
     """
-    candidates = of_targets([find_target(target) for target in targets], rows, cols)
-    candidates += of_peers(peers, rows, cols) + copies(rows, cols)
-    unique = {candidate.name: candidate for candidate in candidates}
-    return measure(list(unique.values()), protocol, provenance, baseline=baseline, record=record)
+    candidates = line_up(map(find_target, targets), peers, rows, cols)
+    return measure(candidates, protocol, provenance, baseline=baseline, record=record)

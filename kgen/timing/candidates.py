@@ -96,37 +96,33 @@ def of_peers(peers: Iterable[Peer], rows: int, cols: int) -> list[Candidate]:
     Nobody knows how a peer adds up; a thread of its could have the row's 32nd part.
     """
     additions = ceil_div(cols, WARP_SIZE) + WARP_SIZE
-    return [
-        Candidate(
-            kind=Kind.PEER,
-            name=peer.name,
-            rows=rows,
-            cols=cols,
-            peer=peer,
-            serial_additions=additions,
-        )
-        for peer in peers
-    ]
+    any_peer = Candidate(kind=Kind.PEER, name="", rows=rows, cols=cols, serial_additions=additions)
+    return [replace(any_peer, name=peer.name, peer=peer) for peer in peers]
 
 
 def copies(rows: int, cols: int) -> list[Candidate]:
     """Return the copies that a benchmark compares with: two kernels and the driver's."""
-    text = COPY_FILE.read_text(encoding="utf-8")
-    found = [Candidate(kind=Kind.COPY, name="copy_driver", rows=rows, cols=cols)]
+    source = PlainSource("copy", COPY_FILE.read_text(encoding="utf-8"), tuple(COPY_KERNELS))
+    driver = Candidate(kind=Kind.COPY, name="copy_driver", rows=rows, cols=cols)
+    found = [driver]
     for kernel, elements in COPY_KERNELS.items():
         blocks = max(1, ceil_div(rows * cols, COPY_THREADS * elements))
         launch = Launch(kernel, blocks, COPY_THREADS, 0, ("x", "y", "rows", "cols"))
-        found.append(
-            Candidate(
-                kind=Kind.COPY,
-                name=kernel,
-                rows=rows,
-                cols=cols,
-                source=PlainSource("copy", text, tuple(COPY_KERNELS)),
-                plan=LaunchPlan(rows, cols, (launch,)),
-            )
-        )
+        launches = LaunchPlan(rows, cols, (launch,))
+        found.append(replace(driver, name=kernel, source=source, plan=launches))
     return found
+
+
+def line_up(
+    targets: Iterable[Target], peers: Iterable[Peer], rows: int, cols: int
+) -> list[Candidate]:
+    """Return who takes part on a shape, each once: targets, peers, and copies of what is there.
+
+    Raises UsageError as `of_targets` does.
+    """
+    found = of_targets(targets, rows, cols) + of_peers(peers, rows, cols)
+    found += copies(rows, cols) if rows > 0 and cols > 0 else []
+    return list({one.name: one for one in found}.values())
 
 
 def compiled(
