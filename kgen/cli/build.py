@@ -144,14 +144,17 @@ def _write_named(texts: Sequence[str], cols: int | None, out: Path | None, force
 
 def _source(text: str, cols: int | None) -> Source:
     from kgen.cli.targets import find_target
-    from kgen.execute import source_for
+    from kgen.execute import target_spec
     from kgen.sources.render import render
+    from kgen.specs.rules import require_valid
     from kgen.specs.spec import Spec
 
     target = find_target(text)
     if cols is not None:
-        return source_for(target, 1, cols)
-    return render(target) if isinstance(target, Spec) else target
+        require_valid(target_spec(target), 1, cols)
+    if not isinstance(target, Spec):
+        return target
+    return render(target if cols is None else target.resolve(cols))
 
 
 def _write_all(folder: Path, force: bool) -> Built:

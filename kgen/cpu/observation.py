@@ -90,11 +90,11 @@ class Counts:
     def as_dict(self) -> dict[str, object]:
         """Return all figures by name, with totals over widths, and widths in bytes as keys."""
         totals = ("global_loads", "global_stores", "shared_loads", "shared_stores")
-        by_width = [name for name in vars(self) if name.endswith("_by_width")]
+        names = [field.name for field in fields(self)]
+        by_width = [name for name in names if name.endswith("_by_width")]
         return {
             "kernel": self.kernel,
-            **{name: getattr(self, name) for name in totals},
-            **vars(self),
+            **{name: getattr(self, name) for name in (*totals, *names)},
             **{name: dict(zip(WIDTHS, getattr(self, name), strict=True)) for name in by_width},
         }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 from typer.testing import CliRunner
 
 from kgen.cli.app import app
+from kgen.cpu.observation import Counts
 from kgen.errors import UsageError
 
 
@@ -21,6 +23,9 @@ def kgen(*arguments: str) -> str:
 def test_json_has_sums_and_kernels() -> None:
     arguments = ("count", "v3", "t1", "--rows", "2", "--cols", "4096", "--json")
     v3, t1 = json.loads(kgen(*arguments))
+    totals = ["global_loads", "global_stores", "shared_loads", "shared_stores"]
+    figures = [field.name for field in fields(Counts)][1:]  # in whatever order they were observed
+    assert list(v3["kernels"][0]) == ["kernel", *totals, *figures]
     assert (v3["variant"], v3["rows"], v3["cols"]) == ("v3", 2, 4096)
     assert (v3["global_loads"], v3["global_stores"]) == (2 * 128, 2 * 128)
     assert v3["kernels"][0]["kernel"] == "softmax_v3_items16"
