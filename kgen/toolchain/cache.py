@@ -9,11 +9,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from pathlib import Path
+
+import msgspec
 
 from kgen.cache import Entry, digest
 from kgen.toolchain.binary import Binary, KernelResources
+
+
+class _Facts(msgspec.Struct):
+    kernels: tuple[KernelResources, ...]
+    log: str
+    headers: tuple[str, ...]
+    headers_digest: str
 
 
 def digest_of_files(paths: Iterable[str]) -> str:
@@ -39,14 +47,13 @@ def load_binary(
     """
     if not (found := entry.load()):
         return None
-    facts = found.facts
     try:
-        if facts["headers_digest"] != digest_files(tuple(facts["headers"])):
+        facts = msgspec.convert(found.facts, _Facts)
+        if facts.headers_digest != digest_files(facts.headers):
             return None
-        kernels = tuple(KernelResources(**kernel) for kernel in facts["kernels"])
-        return Binary(found.path, _one_object(found.content), arch, kernels, facts["log"])
-    except (OSError, LookupError, TypeError):
+    except (OSError, ValueError):
         return None
+    return Binary(found.path, _one_object(found.content), arch, facts.kernels, facts.log)
 
 
 def store_binary(entry: Entry, binary: Binary, headers: list[str], headers_digest: str) -> None:
@@ -54,13 +61,8 @@ def store_binary(entry: Entry, binary: Binary, headers: list[str], headers_diges
 
     Raises OSError.
     """
-    facts = {
-        "kernels": [asdict(kernel) for kernel in binary.kernels],
-        "log": binary.log,
-        "headers": headers,
-        "headers_digest": headers_digest,
-    }
-    entry.store(binary.path, binary.image, facts)
+    facts = _Facts(binary.kernels, binary.log, tuple(headers), headers_digest)
+    entry.store(binary.path, binary.image, msgspec.to_builtins(facts))
 
 
 @functools.lru_cache(maxsize=16)
