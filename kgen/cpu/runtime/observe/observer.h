@@ -64,7 +64,6 @@ class Observer {
     int warps() const { return static_cast<int>((launch_->block + WARP_SIZE - 1) / WARP_SIZE); }
     void enter();
     Warps& running() { return warps_[rank_]; }
-    void flush(int rank);
     void log(const Access& access, int thread, bool is_shared);
     // Checks an access, in parts of at most 16 bytes; counts it as one of the thread's if asked to.
     void access(Access access, const volatile void* address, size_t bytes, bool is_counted);
