@@ -160,6 +160,7 @@ def explain_variant(
         int | None, typer.Option(help="Rows of the matrix, to explain a shape: 1.")
     ] = None,
     cols: Annotated[int | None, typer.Option(help="Elements of a row, to explain a shape.")] = None,
+    arch: Annotated[str, typer.Option(help="A GPU that it has to run on: sm_80.")] = "",
     json: Json = False,
 ) -> None:
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
@@ -171,13 +172,16 @@ def explain_variant(
     from kgen.specs.rules import problems_for
     from kgen.specs.variants import parse, spelling
     from kgen.text import names_a_file
+    from kgen.toolchain.occupancy import sm_limits
 
     shape = _shape(rows, cols)
     text = with_options(variant, items, vec, threads)
     templates = overlay()
     is_file = names_a_file(text)
     spec = read_source(Path(text), templates).spec if is_file else parse(text, templates)
-    found = explain(spec)
+    if arch:
+        sm_limits(arch)  # which knows the architectures that there are
+    found = explain(spec, arch)
     on_shape = problems_for(spec, *shape) if shape and not found.problems else []
     reasons = [problem.message for problem in (*found.problems, *on_shape)]
     if json:

@@ -11,6 +11,7 @@ from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE
 from kgen.specs.axes import listed_values
 from kgen.specs.fields import format_value, short_name
 from kgen.specs.rules import Problem, natural_topology, problems, problems_for
+from kgen.specs.rules.architectures import problems_on
 from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import DEFAULT_COLS, Spec, differences
 from kgen.specs.variants import spelling
@@ -57,40 +58,49 @@ class Explanation:
         return spelling(self.nearest) if self.nearest else ""
 
 
-def explain(spec: Spec) -> Explanation:
-    """Return why the rules refuse a spec, if they do, and the nearest one that they accept."""
-    found = tuple(problems(spec))
-    return Explanation(spec, found, nearest_valid(spec) if found else spec)
+def explain(spec: Spec, arch: str = "") -> Explanation:
+    """Return why the rules refuse a spec, if they do, and the nearest one that they accept.
+
+    With an `arch` (`sm_80`) choices are refused that need a newer one.
+    """
+    found = tuple(_broken(spec, arch))
+    return Explanation(spec, found, nearest_valid(spec, arch) if found else spec)
 
 
-def nearest_valid(spec: Spec) -> Spec | None:
+def _broken(spec: Spec, arch: str) -> list[Problem]:
+    return [*problems(spec), *(problems_on(spec, arch) if arch else ())]
+
+
+def nearest_valid(spec: Spec, arch: str = "") -> Spec | None:
     """Return a valid spec that changes as few axes as can be, up to four; None when none is found.
 
-    Only axes that a broken rule names are changed, those that the user left as the version has them
-    before those that the user set. A spec with `auto` items must be able to hold DEFAULT_COLS, so
-    that it can be built.
+    With an `arch` it is one for that architecture. Only axes that a broken rule names are changed,
+    those that the user left as the version has them before those that the user set. A spec with
+    `auto` items must be able to hold DEFAULT_COLS, so that it can be built.
     """
     kept = set(differences(find_version(spec.version).spec, spec))
     found, seen = [spec], {spec}
     for _ in range(MAX_CHANGES):
-        tried = [candidate for place in found[:MAX_PLACES] for candidate in _changed(place, kept)]
-        valid = next((candidate for candidate in tried if _can_be_built(candidate)), None)
+        tried = [
+            candidate for place in found[:MAX_PLACES] for candidate in _changed(place, kept, arch)
+        ]
+        valid = next((candidate for candidate in tried if _can_be_built(candidate, arch)), None)
         if valid:
             return valid
         found = [candidate for candidate in dict.fromkeys(tried) if candidate not in seen]
-        found.sort(key=lambda candidate: len(problems(candidate)))
+        found.sort(key=lambda candidate: len(_broken(candidate, arch)))
         seen.update(found)
     return None
 
 
-def _can_be_built(spec: Spec) -> bool:
+def _can_be_built(spec: Spec, arch: str) -> bool:
     needs_length = spec.in_registers and spec.items_per_thread is None and not spec.static_cols
-    return not problems(spec) and not (needs_length and problems_for(spec, 1, DEFAULT_COLS))
+    return not _broken(spec, arch) and not (needs_length and problems_for(spec, 1, DEFAULT_COLS))
 
 
-def _changed(spec: Spec, kept: set[str]) -> Iterator[Spec]:
+def _changed(spec: Spec, kept: set[str], arch: str) -> Iterator[Spec]:
     """Yield the spec with one of its clashing axes changed, the most welcome changes first."""
-    found = problems(spec) or problems_for(spec, 1, DEFAULT_COLS)
+    found = _broken(spec, arch) or problems_for(spec, 1, DEFAULT_COLS)
     clashing = dict.fromkeys(axis for problem in found for axis in problem.axes)
     for axis in sorted(clashing, key=lambda axis: axis in kept):
         for value in sorted(_values(spec, axis), key=lambda value: _distance(spec, axis, value)):
@@ -108,10 +118,14 @@ def _values(spec: Spec, axis: str) -> tuple[Any, ...]:
 
 
 def _distance(spec: Spec, axis: str, value: Any) -> float:
-    """Order the values of an axis: close numbers first, the natural reduction, then as listed."""
+    """Order the values of an axis: close numbers first, the natural reduction, then as listed.
+
+    Choices that are listed near each other are alike.
+    """
     current = getattr(spec, axis)
     if isinstance(current, int):
         return abs(value - current) if isinstance(value, int) else math.inf
     if axis == "topology":
         return 0 if value == natural_topology(spec) else 1
-    return list(_values(spec, axis)).index(value)
+    places = list(_values(spec, axis))
+    return abs(places.index(value) - places.index(current)) if current in places else 0

@@ -16,7 +16,7 @@ from kgen.specs.rules import (
     static_shared_bytes,
 )
 from kgen.specs.spec import Spec
-from kgen.specs.variants import parse
+from kgen.specs.variants import parse, spelling
 from tests.strategies import CHOICES, specs
 
 # variant -> (rule, what its sentence must say)
@@ -197,6 +197,21 @@ def test_every_rule_is_shown_to_refuse() -> None:
 @pytest.mark.parametrize("variant", VALID)
 def test_valid(variant: str) -> None:
     assert problems(parse(variant)) == []
+
+
+@pytest.mark.parametrize(
+    ("variant", "arch", "nearest"),
+    [
+        ("v13", "sm_75", "v13:row_split=co_resident"),
+        ("v12:row_io=chunk_bulk", "sm_80", "v12:row_io=chunk_async"),
+        ("v13:row_loop=grid_stride", "sm_80", "v13:row_split=co_resident"),
+    ],
+)
+def test_what_an_older_gpu_has_instead(variant: str, arch: str, nearest: str) -> None:
+    found = explain(parse(variant), arch)
+    assert f"needs sm_90 or newer, and {arch} lacks it" in found.problems[0].message
+    assert found.nearest_variant == spelling(parse(nearest))
+    assert explain(parse(variant), "sm_90").problems == ()
 
 
 @pytest.mark.parametrize("variant", REFUSED)
