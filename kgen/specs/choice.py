@@ -172,13 +172,20 @@ class Cache(Choice):
     """What is kept between the scans of a row.
 
     `place` is registers, shared, output or nothing; `keeps_exps`: exponentials instead of inputs.
-    `capacity` is the longest row that fits, `shared_bytes` the dynamic shared memory of a block.
+    `capacity` is the longest row that fits, `shared_bytes` the dynamic shared memory of a block,
+    beside `static_bytes` of what it takes that the row comes. `is_copied`: the matrix's elements
+    are copied there as they are, before the scans; `is_bulk`: the vectors of a row by one thread.
+    `includes` are the headers that its code needs.
     """
 
     place: str = ""
     keeps_exps: bool = False
     capacity: Formula | None = None
     shared_bytes: Formula = formula("0")
+    static_bytes: Formula = formula("0")
+    is_copied: bool = False
+    is_bulk: bool = False
+    includes: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

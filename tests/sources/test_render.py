@@ -66,6 +66,7 @@ MARKS = {
     ("cache", "exps_registers"): ("v3", r"values\[k\] = values\[k\] \* inverse_sum"),
     ("cache", "exps_output"): ("k2", r"y_row\[c\] = y_row\[c\] / row_sum;"),
     ("cache", "inputs_shared"): ("v5:cache=shared", r"row_cache\[c\] = element;"),
+    ("cache", "exps_shared"): ("v11:cache=exps_shared", r"store_vec\(row_cache, v, vec\);\n        \}\n"),
     ("vec_size", 1): ("v5", r"update\(thread_state, x_row\[c\]\);"),
     ("vec_size", 2): ("v5:vec=2", r"VEC_SIZE = 2;"),
     ("vec_size", 4): ("v6", r"VEC_SIZE = 4;"),
