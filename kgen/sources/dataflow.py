@@ -271,8 +271,9 @@ class Dataflow(ThreadNames):
     @property
     def needs_order(self) -> bool:
         """Whether kept elements change hands while the row's reduction orders no memory."""
-        one_kernel = not self.spec.row_split.kernel_per_phase
-        return one_kernel and self.mapping_changes and not self.spec.topology.orders_memory
+        split, topology = self.spec.row_split, self.spec.topology
+        ordered = topology.orders_memory and split.orders_memory
+        return not split.kernel_per_phase and self.mapping_changes and not ordered
 
     @property
     def _copied_for_others(self) -> bool:

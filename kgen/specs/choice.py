@@ -76,8 +76,9 @@ class RowSplit(Choice):
     `cluster_size` blocks are launched as a cluster. `in_one_launch`: `blocks_per_row` blocks share
     a row and meet while they run, at most `most_blocks` of them; `is_co_resident`: all blocks of
     the launch have to run at the same time. A row has `states`, one of each warp or block, in
-    shared memory of every block, beside `static_bytes` of what it takes that they come. `includes`
-    are the headers that its code needs.
+    shared memory of every block, beside `static_bytes` of what it takes that they come.
+    `orders_memory`: so does meeting, for the threads of one block. `includes` are the headers that
+    its code needs.
     """
 
     tasks: Formula = formula("ceil_div(rows, rows_per_block)")
@@ -90,6 +91,7 @@ class RowSplit(Choice):
     whole_blocks: bool = False
     one_row: bool = False
     in_one_launch: bool = False
+    orders_memory: bool = True
     is_co_resident: bool = False
     most_blocks: int = 1
     includes: str = ""
