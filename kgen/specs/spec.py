@@ -190,6 +190,11 @@ class Spec(Axes):
         return self.cache.place == "shared"
 
     @property
+    def comes_at_once(self) -> bool:
+        """Whether a thread has all that it works on of a row on its way at the same time."""
+        return self.in_registers or self.cache.is_copied
+
+    @property
     def has_parts(self) -> bool:
         """Whether each block of a row has a part of it that lies together."""
         return self.in_shared and self.row_split.in_one_launch

@@ -30,6 +30,8 @@ BUDGET_S, LEAST, MOST = 60.0, 16, 80
 LIKE_OTHERS = 0.007
 # Rows that a part of a warp, or one warp, keeps in its registers are shorter than this.
 SHORT_COLS = 4096
+# And those that registers hold without shared memory's help than this, about.
+SHARED_COLS = 16384
 
 # Where latency is all that counts, instructions saved by a known row length are worth a percent.
 FEW_ELEMENTS = 1 << 20
@@ -73,6 +75,8 @@ def _families(rows: int, cols: int) -> Iterator[tuple[str, Axes]]:
     spread = (2, 4, 8, 16, 32, 64, 128)
     yield "v14", {"blocks_per_row": spread, "threads_per_block": _WIDE, **shifted}
     yield from _longest(cols)
+    if cols > SHARED_COLS:
+        yield from _shared()
 
 
 def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
@@ -86,6 +90,18 @@ def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
     yield _V10, lanes | shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
     if cols <= WARP_SIZE * 4:
         yield f"{_V10},vec=1", lanes
+
+
+def _shared() -> Iterator[tuple[str, Axes]]:
+    """Rows that the shared memory of a block holds, or of a cluster."""
+    caches = ("exps_shared_async", "exps_shared_bulk")
+    kept: Axes = {"cache": caches, "threads_per_block": (512, 1024)}
+    yield "v11:unaligned=scalar_row", kept
+    for blocks, clusters in REFERENCE_GPU.clusters.items():
+        of_clusters = kept | {"blocks_per_row": (blocks,)}
+        grids = (blocks * clusters, 2 * blocks * clusters)
+        yield "v13", of_clusters
+        yield "v13", of_clusters | {"row_loop": ("grid_stride",), "grid_blocks": grids}
 
 
 def _longest(cols: int) -> Iterator[tuple[str, Axes]]:
@@ -146,7 +162,8 @@ def _kind(spec: Spec) -> object:
         spec.version,
         spec.row_split,
         spec.row_width // spec.threads_per_block,
-        spec.cache,
+        spec.cache.place,
+        spec.cache.keeps_exps,
         spec.row_loop,
         spec.threads_per_row,
     )
