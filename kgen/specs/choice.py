@@ -31,6 +31,12 @@ class Choice(str):
         """Make the text that the choice is."""
         return super().__new__(cls, word)
 
+    def unlike(self, other: Choice) -> int:
+        """Return how many facts tell this choice from another one of its axis."""
+        words = ("word", "template", "help", "phrase")
+        mine, others = vars(self), vars(other)
+        return sum(mine[name] != others[name] for name in mine if name not in words)
+
     def __getnewargs__(self) -> tuple[str]:
         """Return what a copy in another process is made of, beside the facts."""
         return (self.word,)

@@ -144,7 +144,7 @@ class Spec(Axes):
     def requires(self) -> str:
         """The least architecture that has all the choices, such as `sm_90`; '' for any."""
         asked: list[str] = [getattr(self, name).requires for name in CHOICE_AXES]
-        return max(asked, key=_arch_number)
+        return max(asked, key=arch_number)
 
     @property
     def row_map(self) -> str:
@@ -312,7 +312,8 @@ class Spec(Axes):
         return self if items == self.items_per_thread else self.replace(items_per_thread=items)
 
 
-def _arch_number(arch: str) -> int:
+def arch_number(arch: str) -> int:
+    """Return the number of an architecture such as `sm_90`; 0 of ''."""
     return int(arch.removeprefix("sm_") or 0)
 
 
