@@ -20,7 +20,7 @@
 // launch    grid = ceil(rows / 8), block = 128
 //           dynamic shared memory = 4 * (8 * cols + 3) bytes
 // rebuild   kgen build --variant v12
-//           (kgen 0.1.0, templates 8d64ab8d)
+//           (kgen 0.1.0, templates 8d4df5d4)
 
 #include <cfloat>
 #include <cmath>

@@ -20,7 +20,7 @@
 //           dynamic shared memory = 0 bytes
 //           clusters of 8 blocks, which the kernel itself states
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates 8d64ab8d)
+//           (kgen 0.1.0, templates 8d4df5d4)
 
 #include <cooperative_groups.h>
 
