@@ -52,6 +52,7 @@ OTHERS = [
     "v11:cache=exps_shared_bulk,row_loop=grid_stride,threads=64",
     "v13:cache=inputs_shared_bulk,blocks_per_row=4,threads=64",
     "v8:cache=inputs_shared_bulk,vec=4",
+    "v14:cache=exps_shared_async,blocks_per_row=2,threads=64",
     "t1:update=online",
 ]
 

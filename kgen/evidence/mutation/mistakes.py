@@ -123,7 +123,6 @@ MISTAKES = (
     Mistake("one element of a vector copied", r"(\+ v \* \w+), sizeof\(\w+\)\);", r"\1, sizeof(float));"),
     Mistake("part of the first block", r"rank \* part_size", r"0"),
     Mistake("parts overlap", r"rank \* part_size", r"rank * (part_size - VEC_SIZE)"),
-    Mistake("part of another row", r" \+ first_col;", r";"),
     Mistake("part without an end", r"min\(part_size, .*\)", r"part_size"),
     Mistake("parts begin behind the row", r"min\((rank \* part_size), \w+\)", r"\1"),
     Mistake("cache of another row", r"row_caches \+ .* \* (?=\()", r"row_caches + 0 * "),
