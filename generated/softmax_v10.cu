@@ -17,7 +17,7 @@
 // launch    grid = ceil(rows / 16), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v10
-//           (kgen 0.1.0, templates 1594ac59)
+//           (kgen 0.1.0, templates a615bf97)
 
 #include <cfloat>
 #include <cmath>

@@ -20,7 +20,7 @@
 // launch    grid = ceil(rows / 8), block = 128
 //           dynamic shared memory = 4 * (8 * cols + 3) bytes
 // rebuild   kgen build --variant v12
-//           (kgen 0.1.0, templates 1594ac59)
+//           (kgen 0.1.0, templates a615bf97)
 
 #include <cfloat>
 #include <cmath>

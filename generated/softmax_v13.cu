@@ -20,7 +20,7 @@
 //           dynamic shared memory = 0 bytes
 //           clusters of 8 blocks, which the kernel itself states
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates 1594ac59)
+//           (kgen 0.1.0, templates a615bf97)
 
 #include <cooperative_groups.h>
 

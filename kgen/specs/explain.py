@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE
+from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE, arch_number
 from kgen.specs.axes import listed_values
-from kgen.specs.fields import format_value, short_name
+from kgen.specs.choice import Choice
+from kgen.specs.fields import AXES, CHOICE_AXES, format_value, short_name
 from kgen.specs.rules import Problem, natural_topology, problems, problems_for
-from kgen.specs.rules.architectures import problems_on
 from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import DEFAULT_COLS, Spec, differences
 from kgen.specs.variants import spelling
@@ -61,22 +61,45 @@ class Explanation:
 def explain(spec: Spec, arch: str = "") -> Explanation:
     """Return why the rules refuse a spec, if they do, and the nearest one that they accept.
 
-    With an `arch` (`sm_80`) choices are refused that need a newer one.
+    With `arch`, such as `sm_80`, what it lacks is a reason, too.
     """
-    found = tuple(_broken(spec, arch))
+    found = tuple(_refusals(spec, arch))
     return Explanation(spec, found, nearest_valid(spec, arch) if found else spec)
 
 
-def _broken(spec: Spec, arch: str) -> list[Problem]:
-    return [*problems(spec), *(problems_on(spec, arch) if arch else ())]
+def _refusals(spec: Spec, arch: str) -> list[Problem]:
+    return problems(spec) or (list(_lacking(spec, arch)) if arch else [])
+
+
+def _lacking(spec: Spec, arch: str) -> Iterator[Problem]:
+    """Yield each choice of a spec that an architecture lacks."""
+    for axis in sorted(CHOICE_AXES, key=list(AXES).index):
+        choice = getattr(spec, axis)
+        if arch_number(choice.requires) > arch_number(arch):
+            way = _older(spec, axis, arch)
+            yield Problem(
+                (axis,),
+                f"{short_name(axis)}={choice} needs {choice.requires} or newer, which {arch} is "
+                f"not; use {short_name(axis)}={way}",
+            )
+
+
+def _older(spec: Spec, axis: str, arch: str) -> Choice:
+    """Return the choice most like the spec's that an architecture has, a valid one if there is."""
+
+    def unwelcome(value: Choice) -> tuple[bool, float]:
+        return bool(problems(spec.replace(**{axis: value}))), _distance(spec, axis, value)
+
+    values: tuple[Choice, ...] = listed_values(axis, spec.overlay)
+    return min((v for v in values if arch_number(v.requires) <= arch_number(arch)), key=unwelcome)
 
 
 def nearest_valid(spec: Spec, arch: str = "") -> Spec | None:
     """Return a valid spec that changes as few axes as can be, up to four; None when none is found.
 
-    With an `arch` it is one for that architecture. Only axes that a broken rule names are changed,
-    those that the user left as the version has them before those that the user set. A spec with
-    `auto` items must be able to hold DEFAULT_COLS, so that it can be built.
+    Only axes that a broken rule names are changed, those that the user left as the version has them
+    before those that the user set. A spec with `auto` items must be able to hold DEFAULT_COLS, so
+    that it can be built.
     """
     kept = set(differences(find_version(spec.version).spec, spec))
     found, seen = [spec], {spec}
@@ -88,19 +111,19 @@ def nearest_valid(spec: Spec, arch: str = "") -> Spec | None:
         if valid:
             return valid
         found = [candidate for candidate in dict.fromkeys(tried) if candidate not in seen]
-        found.sort(key=lambda candidate: len(_broken(candidate, arch)))
+        found.sort(key=lambda candidate: len(_refusals(candidate, arch)))
         seen.update(found)
     return None
 
 
 def _can_be_built(spec: Spec, arch: str) -> bool:
     needs_length = spec.in_registers and spec.items_per_thread is None and not spec.static_cols
-    return not _broken(spec, arch) and not (needs_length and problems_for(spec, 1, DEFAULT_COLS))
+    return not _refusals(spec, arch) and not (needs_length and problems_for(spec, 1, DEFAULT_COLS))
 
 
 def _changed(spec: Spec, kept: set[str], arch: str) -> Iterator[Spec]:
     """Yield the spec with one of its clashing axes changed, the most welcome changes first."""
-    found = _broken(spec, arch) or problems_for(spec, 1, DEFAULT_COLS)
+    found = _refusals(spec, arch) or problems_for(spec, 1, DEFAULT_COLS)
     clashing = dict.fromkeys(axis for problem in found for axis in problem.axes)
     for axis in sorted(clashing, key=lambda axis: axis in kept):
         for value in sorted(_values(spec, axis), key=lambda value: _distance(spec, axis, value)):
@@ -118,14 +141,12 @@ def _values(spec: Spec, axis: str) -> tuple[Any, ...]:
 
 
 def _distance(spec: Spec, axis: str, value: Any) -> float:
-    """Order the values of an axis: close numbers first, the natural reduction, then as listed.
-
-    Choices that are listed near each other are alike.
-    """
+    """Order the values of an axis: close numbers, the natural reduction or what is alike first."""
     current = getattr(spec, axis)
     if isinstance(current, int):
         return abs(value - current) if isinstance(value, int) else math.inf
     if axis == "topology":
         return 0 if value == natural_topology(spec) else 1
-    places = list(_values(spec, axis))
-    return abs(places.index(value) - places.index(current)) if current in places else 0
+    listed = list(_values(spec, axis))
+    unlike = current.unlike(value) if isinstance(current, Choice) else 0
+    return unlike + listed.index(value) / len(listed)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS
+from kgen.specs.rules.caches import cache_of_inputs
 from kgen.specs.rules.threads import is_connected, natural_topology
 from kgen.specs.spec import Spec
 
@@ -132,7 +133,7 @@ def _update(spec: Spec, base: Spec) -> str:
 def _cache(spec: Spec, base: Spec) -> str:
     cache: str = spec.cache
     if spec.cache.keeps_exps and (spec.is_online or not spec.op.keeps_exps):
-        cache = "inputs_registers" if spec.in_registers else "none"
+        cache = cache_of_inputs(spec)
     if (spec.in_registers or spec.in_shared) and (spec.is_host or spec.row_split.kernel_per_phase):
         cache = "exps_output" if spec.cache.keeps_exps and spec.op.keeps_exps else "none"
     return "none" if spec.in_chunks and spec.in_shared else cache
@@ -182,7 +183,7 @@ def _grid_blocks(spec: Spec, base: Spec) -> int | None:
 @follower("unaligned", "vec_size", "vec_scans", "cache", "row_io")
 def _unaligned(spec: Spec, base: Spec) -> str:
     can_shift = spec.in_registers and spec.vec_first and spec.vec_second and not spec.in_chunks
-    if not spec.vectorises or (spec.unaligned.is_shifted and not can_shift):
+    if not spec.vectorises or spec.cache.is_copied or (spec.unaligned.is_shifted and not can_shift):
         return "scalar_row"
     return spec.unaligned
 

@@ -186,8 +186,18 @@ class Spec(Axes):
 
     @property
     def in_shared(self) -> bool:
-        """Whether the row's inputs stay in dynamic shared memory."""
+        """Whether the row, or the block's part of it, stays in dynamic shared memory."""
         return self.cache.place == "shared"
+
+    @property
+    def comes_at_once(self) -> bool:
+        """Whether a thread has all that it works on of a row on its way at the same time."""
+        return self.in_registers or self.cache.is_copied
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether each block of a row has a part of it that lies together."""
+        return self.in_shared and self.row_split.in_one_launch
 
     @property
     def in_chunks(self) -> bool:

@@ -48,6 +48,11 @@ OTHERS = [
     "v12:threads_per_row=1,cache=exps_registers,items=16,row_loop=grid_stride",
     "v12:row_io=chunk_async",
     "v12:row_io=chunk_bulk,row_loop=grid_stride",
+    "v11:cache=exps_shared_async,threads=64",
+    "v11:cache=exps_shared_bulk,row_loop=grid_stride,threads=64",
+    "v13:cache=inputs_shared_bulk,blocks_per_row=4,threads=64",
+    "v8:cache=inputs_shared_bulk,vec=4",
+    "v14:cache=exps_shared_async,blocks_per_row=2,threads=64",
     "t1:update=online",
 ]
 

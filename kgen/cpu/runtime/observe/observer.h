@@ -68,6 +68,8 @@ class Observer {
     // Checks an access, in parts of at most 16 bytes; counts it as one of the thread's if asked to.
     void access(Access access, const volatile void* address, size_t bytes, bool is_counted);
     // Counts a bulk copy as what a warp would do that copies 16 bytes a lane.
+    // What an asynchronous copy touches was written before a proxy fence, if by threads.
+    void require_fenced(AccessKind kind, uint32_t counter, const void* address, size_t bytes);
     void count_bulk(AccessKind kind, bool is_shared, const void* address, size_t bytes);
     uint32_t number() const;
     uint32_t slot_of(Beside beside);
