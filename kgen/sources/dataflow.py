@@ -289,5 +289,7 @@ class Dataflow(ThreadNames):
         changes = self.mapping_changes or (by_row and self.reduces) or self._copied_for_others
         cache = spec.in_shared and changes
         reused = not spec.topology.reusable and not spec.row_split.in_one_launch  # which alternates
-        # Chunks have barriers of the block before and after they are copied.
-        return spec.row_loop.repeats and (cache or reused) and not spec.in_chunks
+        # Chunks have barriers of the block before and after they are copied, and a row that came in
+        # bulk has one before the next is asked for.
+        has_barriers = spec.in_chunks or spec.next_row.is_bulk
+        return spec.row_loop.repeats and (cache or reused) and not has_barriers

@@ -127,6 +127,23 @@ class RowIo(Choice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class NextRow(Choice):
+    """When a block that goes on to further rows loads the next one.
+
+    `is_ahead`: while it works on this one; `in_shared`: its vectors wait in `shared_bytes` of
+    dynamic shared memory, which `static_bytes` of static shared memory help to fill, `is_bulk`: by
+    one thread. `includes` are the headers that its code needs.
+    """
+
+    is_ahead: bool = False
+    in_shared: bool = False
+    is_bulk: bool = False
+    shared_bytes: Formula = formula("0")
+    static_bytes: Formula = formula("0")
+    includes: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RowMap(Choice):
     """A short word that sets several axes."""
 

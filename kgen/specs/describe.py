@@ -16,6 +16,7 @@ def title(spec: Spec) -> str:
         _row(spec),
         spec.row_loop.phrase,
         spec.row_io.phrase,
+        spec.next_row.phrase,
         spec.op.phrase,
         spec.update.phrase,
     ]

@@ -117,15 +117,17 @@ class Spec(Axes):
 
     def shared_bytes(self, cols: int) -> int:
         """Return the dynamic shared memory of a block for rows of `cols`."""
-        return int(self._dynamic_shared.of(self, cols=cols))
+        return int(self._dynamic_shared.of(self.resolve(cols), cols=cols))
 
     @property
     def shared_formula(self) -> Formula:
         """The dynamic shared memory of a block in bytes, as a formula of cols."""
-        return self._known(self._dynamic_shared)
+        return self.resolve()._known(self._dynamic_shared)
 
     @property
     def _dynamic_shared(self) -> Formula:
+        if self.next_row.in_shared and self.in_registers:
+            return self.next_row.shared_bytes
         return self.row_io.shared_bytes if self.in_chunks else self.cache.shared_bytes
 
     @property

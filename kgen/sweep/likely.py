@@ -76,7 +76,8 @@ def _families(rows: int, cols: int) -> Iterator[tuple[str, Axes]]:
         size: Axes = {"blocks_per_row": (blocks,), "threads_per_block": _WIDE}
         grids = tuple(blocks * clusters * waves for waves in _GRID_WAVES)
         yield "v13", size | kept
-        yield "v13", size | shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
+        walked = shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
+        yield "v13", size | walked | {"next_row": ("none", "async")}
     spread = (2, 4, 8, 16, 32, 64, 128)
     yield "v14", {"blocks_per_row": spread, "threads_per_block": _WIDE, **shifted}
     yield from _longest(cols)

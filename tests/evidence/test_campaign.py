@@ -53,6 +53,9 @@ OTHERS = [
     "v13:cache=inputs_shared_bulk,blocks_per_row=4,threads=64",
     "v8:cache=inputs_shared_bulk,vec=4",
     "v14:cache=exps_shared_async,blocks_per_row=2,threads=64",
+    "v13:row_loop=grid_stride,next_row=async,blocks_per_row=2,threads=64,grid=4",
+    "v11:row_loop=grid_stride,next_row=bulk,threads=64,grid=3",
+    "v11:row_loop=grid_stride,next_row=registers,threads=64,grid=3",
     "t1:update=online",
 ]
 

@@ -15,7 +15,10 @@ MAX_DIMENSION = 2**31 - 2**18
 STATS_VALUE_BYTES = 4
 # The axes that decide on which shapes a spec can run.
 SHAPE_READS = frozenset(
-    (*REGISTER_USE, "row_split", "row_loop", "grid_blocks", "topology", "merge", "row_io")
+    (
+        *REGISTER_USE,
+        *("row_split", "row_loop", "grid_blocks", "topology", "merge", "row_io", "next_row"),
+    )
 )
 
 
@@ -128,7 +131,16 @@ def row_fits_shared_memory(spec: Spec, rows: int, cols: int) -> Iterator[Problem
 def shared_memory_problems(spec: Spec, cols: int, most: int, gpu: str) -> Iterator[Problem]:
     """Yield why the rows of a block are more than the `most` bytes that a block has on a GPU."""
     needed = spec.shared_bytes(cols)
-    if needed > most - static_shared_bytes(spec):
+    if needed <= most - static_shared_bytes(spec):
+        return
+    if spec.next_row.in_shared:
+        yield Problem(
+            ("next_row", "items_per_thread", "threads_per_block"),
+            f"next_row={spec.next_row} keeps items={spec.items_per_thread} x vec={spec.vec_size} x "
+            f"threads={spec.threads_per_block} elements = {needed} bytes a block, more than the "
+            f"{most} bytes of shared memory that {gpu} has; use next_row=registers",
+        )
+    else:
         axis, way = ("row_io", "row_io=direct") if spec.in_chunks else ("cache", "cache=none")
         part = f" / {spec.blocks_per_row}" if spec.has_parts else ""
         yield Problem(
@@ -205,5 +217,5 @@ def static_shared_bytes(spec: Spec) -> int:
     values = int(spec.topology.shared_values.of(spec))
     met = STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values
     met += int(spec.row_split.static_bytes.of(spec))
-    copied = sum(int(by.static_bytes.of(spec)) for by in (spec.row_io, spec.cache))
+    copied = sum(int(by.static_bytes.of(spec)) for by in (spec.row_io, spec.cache, spec.next_row))
     return met * (2 if spec.takes_turns else 1) + copied
