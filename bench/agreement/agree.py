@@ -24,10 +24,13 @@ import jobs
 
 from kgen.evidence.check import check
 from kgen.evidence.inputs import make
-from kgen.execute import find_target, observe
+from kgen.execute import find_target, observe, source_for
 from kgen.files import write_atomically
+from kgen.gpu import device_info
 from kgen.profile import ProfileTarget, profile_on_gpu
+from kgen.sources.source import Source
 from kgen.timing.provenance import this_run
+from kgen.toolchain import compile_many
 
 LAUNCH = Path(__file__).parent / "launch.py"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -42,8 +45,15 @@ def under(tool: str, launched: list[str]) -> tuple[int, str]:
     return (int(summary[1]) if summary else -1), said
 
 
+def _source(job: str) -> Source:
+    name, _, shape = job.rpartition("@")
+    rows, cols = (int(size) for size in shape.split("x"))
+    return source_for(find_target(name), rows, cols)
+
+
 def clean(launched: list[str]) -> dict[str, Any]:
     """Return each tool's errors over right kernels, and what the reference says of them."""
+    compile_many([_source(job) for job in launched], device_info().arch)  # for all tools, at once
     with ThreadPoolExecutor(len(TOOLS)) as pool:
         found = dict(zip(TOOLS, pool.map(lambda tool: under(tool, launched), TOOLS), strict=True))
     right = {tool: said.count(": right\n") for tool, (_, said) in found.items()}
