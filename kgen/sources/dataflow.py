@@ -258,7 +258,7 @@ class Dataflow(ThreadNames):
     def mapping_changes(self) -> bool:
         """Whether the writing scan meets elements that another thread kept."""
         spec = self.spec
-        kept_elsewhere = spec.takes_shared or spec.parks
+        kept_elsewhere = spec.scans_shared or spec.parks
         changes = self.tiles_are_ragged or spec.vec_first != spec.vec_second
         return kept_elsewhere and self.reduces and changes
 

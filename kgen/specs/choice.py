@@ -132,10 +132,12 @@ class NextRow(Choice):
 
     `is_ahead`: while it works on this one; `in_shared`: its vectors wait in `shared_bytes` of
     dynamic shared memory, which `static_bytes` of static shared memory help to fill, `is_bulk`: by
-    one thread. `includes` are the headers that its code needs.
+    one thread. A thread keeps its part of `rows_kept` rows in registers. `includes` are the headers
+    that its code needs.
     """
 
     is_ahead: bool = False
+    rows_kept: int = 1
     in_shared: bool = False
     is_bulk: bool = False
     shared_bytes: Formula = formula("0")

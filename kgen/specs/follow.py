@@ -81,9 +81,12 @@ def _threads_per_row(spec: Spec, base: Spec) -> int | None:
     return None if spec.row_split.whole_blocks or base.is_host else spec.threads_per_row
 
 
-@follower("row_loop", "target", "row_split")
+@follower("row_loop", "target", "row_split", "next_row")
 def _row_loop(spec: Spec, base: Spec) -> str:
-    return "once" if spec.is_host or spec.row_split.one_row else spec.row_loop
+    if spec.is_host or spec.row_split.one_row:
+        return "once"
+    asks = spec.next_row.is_ahead and not spec.row_loop.repeats
+    return "grid_stride" if asks else spec.row_loop
 
 
 @follower("row_io", "target", "row_split")
@@ -190,7 +193,7 @@ def _unaligned(spec: Spec, base: Spec) -> str:
 
 @follower("prefetch", "vec_scans", "vec_size", "cache", "row_io")
 def _prefetch(spec: Spec, base: Spec) -> bool:
-    return spec.prefetch and spec.vec_second and not (spec.in_registers or spec.takes_shared)
+    return spec.prefetch and spec.vec_second and not (spec.in_registers or spec.scans_shared)
 
 
 @follower("normalize", "op")

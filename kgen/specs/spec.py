@@ -126,7 +126,7 @@ class Spec(Axes):
 
     @property
     def _dynamic_shared(self) -> Formula:
-        if self.next_row.in_shared and self.in_registers:
+        if self.waits_in_shared:
             return self.next_row.shared_bytes
         return self.row_io.shared_bytes if self.in_chunks else self.cache.shared_bytes
 
@@ -209,7 +209,17 @@ class Spec(Axes):
     @property
     def takes_shared(self) -> bool:
         """Whether a block takes dynamic shared memory."""
+        return self.scans_shared or self.waits_in_shared
+
+    @property
+    def scans_shared(self) -> bool:
+        """Whether the scans find the row in dynamic shared memory."""
         return self.in_shared or self.in_chunks
+
+    @property
+    def waits_in_shared(self) -> bool:
+        """Whether the next row waits in dynamic shared memory until registers are free for it."""
+        return self.next_row.in_shared and self.in_registers
 
     @property
     def parks(self) -> bool:
@@ -229,7 +239,7 @@ class Spec(Axes):
     @property
     def scans(self) -> int:
         """How many times the program reads the input from global memory."""
-        if self.in_registers or self.takes_shared:
+        if self.in_registers or self.scans_shared:
             return 1
         return 2 if self.is_online or self.keeps_exps else 3
 
@@ -285,6 +295,11 @@ class Spec(Axes):
         """Elements of the row that a thread holds; items_per_thread must be resolved."""
         assert self.items_per_thread is not None, "resolve the spec first"
         return self.items_per_thread * self.vec_size + self.tail_slots
+
+    @property
+    def values_kept(self) -> int:
+        """Values that a thread has in registers, those of the next row among them."""
+        return self.slots * self.next_row.rows_kept
 
     @property
     def capacity(self) -> int:

@@ -41,7 +41,7 @@ def foretold_us(point: Point, gpu: ModelGpu = REFERENCE_GPU) -> float:
 
 def registers(spec: Spec) -> int:
     """Return about how many registers a thread of a resolved spec takes."""
-    kept = spec.slots if spec.in_registers else spec.tile_slots if spec.is_tiled else 0
+    kept = spec.values_kept if spec.in_registers else spec.tile_slots if spec.is_tiled else 0
     wanted = max(LEAST_REGISTERS, kept + OTHER_REGISTERS)
     resident = spec.threads_per_block * (spec.min_blocks_per_sm or 1)
     share = min(255, REGISTERS_PER_SM // resident // REGISTER_STEP * REGISTER_STEP)
@@ -54,7 +54,7 @@ def counts(spec: Spec, rows: int, cols: int) -> dict[str, float]:
         _accesses(spec, cols, is_vector) for is_vector in (spec.vec_first, spec.vec_second)
     )
     reading = 1 if spec.in_registers or spec.in_shared else spec.scans
-    kept = _shared_accesses(spec, first) + last if spec.in_shared else 0.0
+    kept = _shared_accesses(spec, first) + last if spec.in_shared else _waiting(spec, cols, first)
     shuffles, shared, barriers, merges = _meeting(spec)
     elements = _elements(spec, cols)
     row_warps = rows * spec.row_width / WARP_SIZE
@@ -64,11 +64,18 @@ def counts(spec: Spec, rows: int, cols: int) -> dict[str, float]:
         "shared_accesses": kept + shared,
         "exponentials": elements * _exponentials(spec) + merges,
         "shuffles": shuffles,
-        "barriers": barriers + spec.cache.is_bulk,
+        "barriers": barriers + (spec.cache.is_bulk or spec.next_row.is_bulk),
     }
     done = {name: row_warps * count for name, count in per_row_warp.items()}
     bytes_moved = spec.element_bytes * rows * cols * (reading + 1 + spec.parks)
     return done | {"global_sectors": bytes_moved / SECTOR_BYTES * _sectors(spec, cols)}
+
+
+def _waiting(spec: Spec, cols: int, walk: float) -> float:
+    """Return a warp's accesses to what waits in shared memory for registers."""
+    if not (spec.waits_in_shared and _is_aligned(spec, cols)):
+        return 0.0
+    return walk * (2 if spec.next_row.is_bulk else 1)  # which also counts what comes there
 
 
 def _shared_accesses(spec: Spec, walk: float) -> float:

@@ -38,6 +38,9 @@ CHUNK_ITEMS = range(4, 25)
 # And those that registers hold without shared memory's help than this, about.
 SHARED_COLS = 16384
 
+# Blocks of a multiprocessor that have their next row on the way: more are not needed.
+AHEAD_BLOCKS = 4
+
 # Where latency is all that counts, instructions saved by a known row length are worth a percent.
 FEW_ELEMENTS = 1 << 20
 # Of fewer values a compiler takes no more registers than it needs, and is not told to.
@@ -76,13 +79,23 @@ def _families(rows: int, cols: int) -> Iterator[tuple[str, Axes]]:
         size: Axes = {"blocks_per_row": (blocks,), "threads_per_block": _WIDE}
         grids = tuple(blocks * clusters * waves for waves in _GRID_WAVES)
         yield "v13", size | kept
-        walked = shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
-        yield "v13", size | walked | {"next_row": ("none", "async")}
+        yield "v13", size | shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
+        yield "v13", shifted | _ahead(blocks, clusters)
     spread = (2, 4, 8, 16, 32, 64, 128)
     yield "v14", {"blocks_per_row": spread, "threads_per_block": _WIDE, **shifted}
     yield from _longest(cols)
     if cols > SHARED_COLS:
         yield from _shared()
+
+
+def _ahead(blocks: int, clusters: int) -> Axes:
+    """Few blocks with much in flight: each of them has its next row on the way."""
+    return {
+        "next_row": ("async",),
+        "blocks_per_row": (blocks,),
+        "threads_per_block": (128, 256),
+        "grid_blocks": (blocks * clusters * AHEAD_BLOCKS,),
+    }
 
 
 def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
@@ -184,6 +197,7 @@ def _kind(spec: Spec) -> object:
         spec.cache.place,
         spec.cache.keeps_exps,
         spec.row_loop,
+        spec.next_row,
         spec.threads_per_row,
     )
 

@@ -73,7 +73,7 @@ def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
     """Prefetching overlaps a global vector load of the writing scan with its arithmetic."""
     if not spec.prefetch:
         return
-    if spec.in_registers or spec.takes_shared:
+    if spec.in_registers or spec.scans_shared:
         yield Problem(
             ("prefetch", "cache", "row_io"),
             f"prefetch with cache={spec.cache} and row_io={spec.row_io}: the writing scan "
@@ -113,6 +113,17 @@ def a_next_row_is_loaded_to_registers(spec: Spec) -> Iterator[Problem]:
             ("next_row", "threads_per_row"),
             f"{ahead} threads_per_row={spec.row_threads} and threads={spec.threads_per_block}: all "
             "of a block is on one row and its next; use next_row=none or threads_per_row=auto",
+        )
+
+
+@rule("next_row", "row_io")
+def a_chunk_has_no_next_row(spec: Spec) -> Iterator[Problem]:
+    """A chunk is in its place until its output is copied back from there."""
+    if spec.next_row.is_ahead and spec.in_chunks:
+        yield Problem(
+            ("next_row", "row_io"),
+            f"next_row={spec.next_row} with row_io={spec.row_io}: a chunk's place is taken until "
+            "its output is copied back; use next_row=none or row_io=direct",
         )
 
 

@@ -29,6 +29,7 @@ REGISTER_USE = (
     "blocks_per_row",
     "unaligned",
     "static_cols",
+    "next_row",
 )
 
 
@@ -171,16 +172,18 @@ def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
 def _too_many(spec: Spec, axis: str, value: int, slots: int, most: int) -> Problem:
     word = short_name(axis)
     way = f"{word}={most} or less" if most >= 1 else "fewer threads or min_blocks"
+    rows = spec.next_row.rows_kept
+    each = f" of each of {rows} rows" if rows > 1 else ""
     return Problem(
         (axis, "threads_per_block", "min_blocks_per_sm"),
-        f"{word}={value} x vec={spec.vec_size} keeps {slots} values a thread, and with "
+        f"{word}={value} x vec={spec.vec_size} keeps {slots} values{each} a thread, and with "
         f"threads={spec.threads_per_block} a thread has registers for "
         f"{max(value_limit(spec), 0)}; use {way}",
     )
 
 
 def value_limit(spec: Spec) -> int:
-    """Return how many values a thread can keep: in registers, launch bounds included.
+    """Return how many values of a row a thread can keep: in registers, launch bounds included.
 
     Indexed at run time (trip=runtime, and on the host) they are in memory of the thread's own.
     """
@@ -189,4 +192,5 @@ def value_limit(spec: Spec) -> int:
     resident = spec.threads_per_block * (spec.min_blocks_per_sm or 1)
     # A warp's registers are handed out in units of 8 a thread.
     share = REGISTERS_PER_SM // resident // 8 * 8
-    return min(MAX_REGISTERS_PER_THREAD, share) - OTHER_REGISTERS
+    values = min(MAX_REGISTERS_PER_THREAD, share) - OTHER_REGISTERS
+    return values // spec.next_row.rows_kept

@@ -17,7 +17,7 @@ STATS_VALUE_BYTES = 4
 SHAPE_READS = frozenset(
     (
         *REGISTER_USE,
-        *("row_split", "row_loop", "grid_blocks", "topology", "merge", "row_io", "next_row"),
+        *("row_split", "row_loop", "grid_blocks", "topology", "merge", "row_io"),
     )
 )
 
@@ -104,9 +104,10 @@ def _held_in_registers(spec: Spec, cols: int, word: str) -> Iterator[Problem]:
 
 def _cache_that_holds(spec: Spec, cols: int) -> str:
     shared = spec.replace(cache="inputs_shared", items_per_thread=None)
+    now = "next_row=none," if spec.next_row.is_ahead else ""
     if spec.is_host or list(row_fits_shared_memory(shared, 1, cols)):
-        return "cache=none"
-    return "cache=inputs_shared"
+        return f"{now}cache=none"
+    return f"{now}cache=inputs_shared"
 
 
 def threads_that_hold(spec: Spec, cols: int) -> int | None:
@@ -128,17 +129,25 @@ def row_fits_shared_memory(spec: Spec, rows: int, cols: int) -> Iterator[Problem
     yield from shared_memory_problems(spec, cols, MAX_SHARED_BYTES, "any GPU")
 
 
+@rule(*SHAPE_READS)
+def a_next_row_fits_shared_memory(spec: Spec) -> Iterator[Problem]:
+    """How much of the next row a block has in shared memory is known when the items are."""
+    is_known = spec.items_per_thread is not None or spec.static_cols
+    if spec.waits_in_shared and is_known:
+        yield from row_fits_shared_memory(spec, 1, spec.static_cols or DEFAULT_COLS)
+
+
 def shared_memory_problems(spec: Spec, cols: int, most: int, gpu: str) -> Iterator[Problem]:
     """Yield why the rows of a block are more than the `most` bytes that a block has on a GPU."""
     needed = spec.shared_bytes(cols)
     if needed <= most - static_shared_bytes(spec):
         return
-    if spec.next_row.in_shared:
+    if spec.waits_in_shared:
         yield Problem(
             ("next_row", "items_per_thread", "threads_per_block"),
-            f"next_row={spec.next_row} keeps items={spec.items_per_thread} x vec={spec.vec_size} x "
+            f"next_row={spec.next_row} keeps items={spec.items_on(cols)} x vec={spec.vec_size} x "
             f"threads={spec.threads_per_block} elements = {needed} bytes a block, more than the "
-            f"{most} bytes of shared memory that {gpu} has; use next_row=registers",
+            f"{most} bytes of shared memory that {gpu} has; use next_row=none",
         )
     else:
         axis, way = ("row_io", "row_io=direct") if spec.in_chunks else ("cache", "cache=none")
