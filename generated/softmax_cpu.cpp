@@ -14,7 +14,7 @@
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    softmax_cpu(x, y, rows, cols)
 // rebuild   kgen build --variant cpu
-//           (kgen 0.1.0, templates 541ebd8b)
+//           (kgen 0.1.0, templates 7fe1437d)
 
 #include <cfloat>
 #include <cmath>

@@ -20,7 +20,7 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 * rows bytes, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates 541ebd8b)
+//           (kgen 0.1.0, templates 7fe1437d)
 
 #include <cfloat>
 #include <cmath>

@@ -20,7 +20,7 @@
 //           dynamic shared memory = 0 bytes
 //           clusters of 8 blocks, which the kernel itself states
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates 541ebd8b)
+//           (kgen 0.1.0, templates 7fe1437d)
 
 #include <cooperative_groups.h>
 

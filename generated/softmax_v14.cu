@@ -21,7 +21,7 @@
 //           messages: 16 * rows * 32 * 32 bytes, zeroed once, before the first launch
 //           launch: not 0, nor the number of a launch before that was broken off
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates 541ebd8b)
+//           (kgen 0.1.0, templates 7fe1437d)
 
 #include <cfloat>
 #include <cmath>

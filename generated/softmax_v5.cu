@@ -16,7 +16,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v5
-//           (kgen 0.1.0, templates 541ebd8b)
+//           (kgen 0.1.0, templates 7fe1437d)
 
 #include <cfloat>
 #include <cmath>

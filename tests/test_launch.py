@@ -30,6 +30,9 @@ def planned(variant: str, rows: int, cols: int) -> LaunchPlan:
         ("v13:cache=inputs_shared", 3, 257, 24, 128, 9 * 4 * 4),  # a block has 9 vectors or fewer
         ("v11:cache=exps_shared_bulk", 3, 257, 3, 256, 260 * 4),
         ("k1:cache=shared,threads=32", 33, 9, 2, 32, 32 * 9 * 4),
+        ("v11:next_row=async,grid=4", 9, 4096, 4, 256, 4 * 256 * 16),
+        ("v13:next_row=bulk,grid=16,items=3", 9, 4096, 16, 128, 3 * 128 * 16),
+        ("v13:next_row=registers,grid=16", 9, 4096, 16, 128, 0),
         ("cpu", 1025, 257, 1, 1, 0),
     ],
 )

@@ -43,6 +43,7 @@ OVERRIDES = [
     "v7:items=8,trip=runtime",
     "v8:cache=inputs_shared,threads=128",
     "v9:grid=auto",
+    "v3:next_row=async,vec=4,unaligned=scalar_row,grid=4",
     "v9:cache=inputs_shared",
     "v13:cache=exps_shared_bulk,threads=512",
     "v14:cache=inputs_shared_async",

@@ -56,6 +56,8 @@ def test_named_axes_bring_others_along() -> None:
     assert parse("v8:row_loop=grid_stride").threads_per_row == 32
     assert parse("v8:row_split=tiles").threads_per_row is None
     assert parse("v9:row_split=tiles").row_loop == "once"
+    assert parse("v13:next_row=async").row_loop == "grid_stride"
+    assert parse("v14:next_row=async").row_loop == "once"
     assert parse("v3:op=log_softmax").cache == "inputs_registers"
     assert parse("k1:op=log_softmax").normalize == "reciprocal"
     assert parse("v7:blocks_per_row=4").row_split == "cluster"

@@ -72,6 +72,27 @@ def test_exponentials_that_are_computed_twice_cost() -> None:
     assert twice > once
 
 
+def test_blocks_whose_next_row_is_on_its_way_do_not_wait_for_it() -> None:
+    waits, ahead = (
+        us(f"v13:row_loop=grid_stride,next_row={it},grid=480", 1024, 65536)
+        for it in ("none", "async")
+    )
+    assert ahead < 0.95 * waits
+    assert ahead < us("v13", 1024, 65536)
+
+
+def test_a_row_on_its_way_takes_accesses_to_shared_memory_or_registers() -> None:
+    point = "v13:row_loop=grid_stride,grid=16,next_row={}"
+    specs = [checked(point.format(it)).resolve(8192) for it in ("none", "async", "bulk")]
+    found = [counts(spec, 24, 8192)["shared_accesses"] for spec in specs]
+    vectors = 24 * 8192 / 4 / 32
+    assert [it - found[0] for it in found] == [0, vectors, 2 * vectors]
+    kept, twice = (
+        registers(checked(f"v13:items=16,next_row={it}")) for it in ("async", "registers")
+    )
+    assert twice > 1.8 * kept
+
+
 def test_clusters_that_do_not_fit_at_once_wait() -> None:
     """Of one block a multiprocessor there are 15 clusters of 8 at once: the 16th waits for another."""
     few, fit, more = (us("v13:threads=1024,items=11", rows, 360_000) for rows in (14, 15, 16))

@@ -159,6 +159,11 @@ MISTAKES = (
     Mistake("tile bound forgotten", r"(?:std::)?min\(TILE_SIZE, [^)]*\)", r"TILE_SIZE"),
     Mistake("tiles overlap", r"% tiles_per_row \* TILE_SIZE", r"% tiles_per_row * (TILE_SIZE - 4)"),
     Mistake("tiles overlap", r"start \+= (\w+)", r"start += \1 - 1"),
+    Mistake(
+        "place filled before it is read",
+        r"(load_row\(values, x_row[^;]*;)(\s*(?:__syncthreads\(\);[^\n]*)?\s*)(const int next_row[^;]*;\s*//[^\n]*\n\s*if [^;]*;)",
+        r"\3\2\1",
+    ),
     Mistake("same row fetched", r"(int next_row = row) \+ [^;]*;", r"\1;"),
     Mistake("row after the next fetched", r"(int next_row = row \+) ([^;]*);", r"\1 2 * (\2);"),
     Mistake("last row not fetched", r"next_row < rows", r"next_row < rows - 1"),
