@@ -151,12 +151,9 @@ class _Launch:
 
     def us(self) -> float:
         path = self._path_cycles() / self.gpu.mhz + self._meeting_us()
-        # A row that comes while a block works on the one before is not waited for.
-        is_ahead = self.spec.next_row.is_ahead
-        further = path - self._load_cycles() / self.gpu.mhz if is_ahead else path
         turns = self._waves() * self._rows_in_turn()
         before = self.gpu.launch_us + self._ramp_us() + path
-        return before + self._last_us(further) + max(self._work_us(path), (turns - 1) * further)
+        return before + self._last_us(path) + max(self._work_us(path), (turns - 1) * path)
 
     def _ramp_us(self) -> float:
         """Return what it takes until the first clusters have all begun."""
@@ -193,8 +190,7 @@ class _Launch:
         threads = blocks * self.launch.block
         kib = threads * self._elements_in_flight() * self.spec.element_bytes / 1024
         stays = self.spec.in_registers or self.spec.in_shared
-        waits = stays and not self.spec.next_row.is_ahead
-        trip = path if waits else self.gpu.dram_cycles / self.gpu.mhz
+        trip = path if stays else self.gpu.dram_cycles / self.gpu.mhz
         waiting = FOR_LOADS * trip / kib + FOR_BLOCKS / blocks + FOR_WARPS * WARP_SIZE / threads
         later = 1 - self._resident() / (self.launch.grid * self._rows_in_turn())
         return later * max(0.0, waiting - USUAL_STALL)

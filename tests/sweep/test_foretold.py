@@ -72,15 +72,6 @@ def test_exponentials_that_are_computed_twice_cost() -> None:
     assert twice > once
 
 
-def test_blocks_whose_next_row_is_on_its_way_do_not_wait_for_it() -> None:
-    waits, ahead = (
-        us(f"v13:row_loop=grid_stride,next_row={it},grid=480", 1024, 65536)
-        for it in ("none", "async")
-    )
-    assert ahead < 0.95 * waits
-    assert ahead < us("v13", 1024, 65536)
-
-
 def test_a_row_on_its_way_takes_accesses_to_shared_memory_or_registers() -> None:
     point = "v13:row_loop=grid_stride,grid=16,next_row={}"
     specs = [checked(point.format(it)).resolve(8192) for it in ("none", "async", "bulk")]

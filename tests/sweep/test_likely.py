@@ -81,13 +81,6 @@ def test_a_loop_over_rows_has_rows_to_go_on_to() -> None:
             assert point.spec.grid_blocks < 16 * point.spec.blocks_per_row
 
 
-def test_few_blocks_have_their_next_row_on_the_way() -> None:
-    ahead = [it.spec for it in order(1024, 65536) if it.spec.next_row.is_ahead]
-    assert {spec.blocks_per_row for spec in ahead} >= {4, 8, 16}
-    assert all(spec.grid_blocks <= 4 * 132 for spec in ahead)
-    assert parse("v13:next_row=async,threads=128,grid=480") in ahead
-
-
 def test_a_shape_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="a sweep needs whole numbers from 1 on"):
         likely_spaces([(0, 5)])
