@@ -180,6 +180,18 @@ class Dataflow(ThreadNames):
         }
         return f", from the {what}{where[self.spec.cache.place]}" if self.spec.cache.place else ""
 
+    # --- Single accesses of rows on their way to registers and back ---
+
+    def loaded(self, element: str) -> str:
+        """Return the load of an element of the input."""
+        call = self.spec.loads.call
+        return f"{call}(&{element})" if call else element
+
+    def stored(self, element: str, value: str) -> str:
+        """Return the statement that stores an element of the output."""
+        call = self.spec.stores.call
+        return f"{call}(&{element}, {value});" if call else f"{element} = {value};"
+
     # --- Vectors ---
 
     @property

@@ -201,6 +201,13 @@ class Unaligned(Choice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Hint(Choice):
+    """What an access tells the caches: the `call` that makes it; '' for a plain one."""
+
+    call: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Trip(Choice):
     """Whether the loops over a register cache have a run-time trip count."""
 

@@ -40,6 +40,8 @@ RECORDS: dict[str, type[Choice]] = {
     "cache": choice.Cache,
     "vec_scans": choice.VecScans,
     "unaligned": choice.Unaligned,
+    "loads": choice.Hint,
+    "stores": choice.Hint,
     "trip": choice.Trip,
     "exp": choice.Exp,
     "normalize": choice.Normalize,

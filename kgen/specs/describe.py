@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS, WARP_SIZE
 from kgen.specs.fields import AXES, format_value
 from kgen.specs.rules import MAX_DIMENSION
-from kgen.specs.spec import Spec, differences
+from kgen.specs.spec import HINT_AXES, Spec, differences
 from kgen.specs.versions import VERSIONS
 
 
@@ -24,6 +24,7 @@ def title(spec: Spec) -> str:
         bytes_each = spec.vec_size * spec.element_bytes
         words = (f"{bytes_each}-byte accesses", spec.vec_scans.phrase, spec.unaligned.phrase)
         parts.append(" ".join(filter(None, words)))
+    parts += [getattr(spec, axis).phrase for axis in HINT_AXES]
     if spec.prefetch:
         parts.append("the next vector fetched ahead")
     return ", ".join(filter(None, parts))

@@ -12,6 +12,7 @@ from kgen.specs.choice import (
     Cache,
     Choice,
     Exp,
+    Hint,
     Merge,
     Normalize,
     Op,
@@ -69,6 +70,8 @@ class Axes:
     unaligned: Unaligned = choice_axis(
         "unaligned", "scalar_row", "what rows off a vector boundary do"
     )
+    loads: Hint = choice_axis("loads", "plain", "what reading the input tells the caches")
+    stores: Hint = choice_axis("stores", "plain", "what writing the output tells the caches")
     prefetch: bool = axis(False, "the writing scan loads the next vector before it computes")
     items_per_thread: int | None = axis(
         None, "accesses a thread keeps in registers; auto is the least that covers the row", "items"

@@ -12,7 +12,7 @@ from typing import Any
 
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS
 from kgen.specs.rules.threads import is_connected, natural_topology
-from kgen.specs.spec import Spec
+from kgen.specs.spec import HINT_AXES, Spec
 
 # Returns where an axis of a spec goes that was derived from a base.
 Move = Callable[[Spec, Spec], Any]
@@ -185,6 +185,18 @@ def _unaligned(spec: Spec, base: Spec) -> str:
     if not spec.vectorises or (spec.unaligned.is_shifted and not can_shift):
         return "scalar_row"
     return spec.unaligned
+
+
+def _hint(axis: str) -> Move:
+    def move(spec: Spec, base: Spec) -> str:
+        can_stream = spec.in_registers and not spec.in_chunks
+        return str(getattr(spec, axis)) if can_stream else "plain"
+
+    return move
+
+
+for _axis in HINT_AXES:
+    follower(_axis, "cache", "row_io")(_hint(_axis))
 
 
 @follower("prefetch", "vec_scans", "vec_size", "cache", "row_io")

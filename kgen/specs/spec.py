@@ -20,6 +20,8 @@ MAX_STRIDE_BLOCKS = 2**18
 # The shape when no other is named, and the row length that `auto` items cover: the main study's.
 DEFAULT_ROWS = 1024
 DEFAULT_COLS = 4096
+# The axes that say what an access tells the caches.
+HINT_AXES = ("loads", "stores")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +215,11 @@ class Spec(Axes):
     def asks_alignment(self) -> bool:
         """Whether it matters how far behind a vector's boundary x and y are."""
         return self.vectorises or self.in_chunks
+
+    @property
+    def hints(self) -> dict[str, str]:
+        """The axes of accesses that tell the caches something: axis -> choice."""
+        return {name: of for name in HINT_AXES if (of := getattr(self, name)).call}
 
     @property
     def scans(self) -> int:

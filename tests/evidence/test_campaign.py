@@ -33,6 +33,7 @@ RECORDED = Path(__file__).parents[2] / "bench" / "results" / "mutants.json"
 
 # Variants whose kernels have what no version's has.
 OTHERS = [
+    "v7:stores=streaming,loads=streaming,items=1",
     "v13:row_split=cluster",
     "v13:row_loop=grid_stride,grid=16",
     "v13:blocks_per_row=16",

@@ -142,6 +142,9 @@ MISTAKES = (
     Mistake("alignment not asked", r"is_aligned \? (\w+ / VEC_SIZE) : 0", r"\1"),
     Mistake("alignment not asked", r"if \((!?)is_aligned\)", r"if (\1true)"),
     Mistake("index scaled twice", r"\(row\)\[v\]", r"(row)[v * VEC_SIZE]"),
+    Mistake("index scaled twice", r"\(row\) \+ v", r"(row) + v * VEC_SIZE"),
+    Mistake("elements of a vector swapped", r"\{word\.x, word\.y", r"{word.y, word.x"),
+    Mistake("elements of a vector swapped", r"\{vec\.at\[0\], vec\.at\[1\]", r"{vec.at[1], vec.at[0]"),
     Mistake("index not scaled", r"\[v \* VEC_SIZE \+ k\]", r"[v + k]"),
     Mistake("tail forgotten", r"c = vecs \* VEC_SIZE \+", r"c = cols +"),
     Mistake("tail one late", r"c = vecs \* VEC_SIZE \+", r"c = vecs * VEC_SIZE + 1 +"),
@@ -177,6 +180,7 @@ MISTAKES = (
     Mistake("sum not inverted", r"1\.0f / ([\w.]+);", r"\1;"),
     Mistake("logarithm forgotten", r"logf\(([\w.]+)\)", r"\1"),
     Mistake("output left unwritten", r"\b(y|y_row|row_cache)\[(c|v)\b([^]]*)\] = ", r"if (\2) \1[\2\3] = "),
+    Mistake("output left unwritten", r"(__stcs\(&\w+\[(c|v)\b)", r"if (\2) \1"),
     Mistake("output left unwritten", r"store_vec\((\w+), v,", r"if (v) store_vec(\1, v,"),
     # What the warps and blocks of a row tell each other.
     Mistake("maximum of the thread used", r"(warp_max = )warp_reduce<Max, WARP_SIZE>\((\w+), WHOLE_WARP\)", r"\1\2"),
