@@ -104,6 +104,13 @@ class RowLoop(Choice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RowOrder(Choice):
+    """How a row is dealt to its blocks; `in_parts`: each has one piece, by the template's Part."""
+
+    in_parts: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RowIo(Choice):
     """Where the scans of a row find it, and leave the output.
 

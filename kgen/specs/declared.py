@@ -31,6 +31,7 @@ RECORDS: dict[str, type[Choice]] = {
     "op": choice.Op,
     "target": choice.Side,
     "row_split": choice.RowSplit,
+    "row_order": choice.RowOrder,
     "row_loop": choice.RowLoop,
     "row_io": choice.RowIo,
     "row_map": choice.RowMap,

@@ -33,7 +33,9 @@ def title(spec: Spec) -> str:
 def _row(spec: Spec) -> str:
     """Return which threads work on a row."""
     if who := spec.target.phrase or spec.row_split.phrase:
-        return f"{spec.blocks_per_row} {who}" if spec.row_split.in_one_launch else who
+        if not spec.row_split.in_one_launch:
+            return who
+        return ", ".join(filter(None, (f"{spec.blocks_per_row} {who}", spec.row_order.phrase)))
     threads = spec.row_threads
     if threads > WARP_SIZE and threads < spec.threads_per_block:
         return f"{threads // WARP_SIZE} warps per row"

@@ -18,6 +18,7 @@ from kgen.specs.choice import (
     Op,
     RowIo,
     RowLoop,
+    RowOrder,
     RowSplit,
     Side,
     Topology,
@@ -56,6 +57,9 @@ class Axes:
     row_split: RowSplit = choice_axis("row_split", "none", "the blocks that share a row")
     blocks_per_row: int = axis(
         1, "blocks that share a row in one launch: up to 16 of a cluster, or 128 co_resident"
+    )
+    row_order: RowOrder = choice_axis(
+        "row_order", "interleaved", "how a row is dealt to the blocks that share it in one launch"
     )
     row_loop: RowLoop = choice_axis("row_loop", "once", "whether blocks go on to further rows")
     row_io: RowIo = choice_axis("row_io", "direct", "where the scans find the rows of a block")

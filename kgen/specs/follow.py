@@ -138,6 +138,12 @@ def _cache(spec: Spec, base: Spec) -> str:
     return "none" if spec.in_chunks and spec.in_shared else cache
 
 
+@follower("row_order", "target", "row_split", "cache")
+def _row_order(spec: Spec, base: Spec) -> str:
+    has_parts = spec.row_split.in_one_launch and spec.in_registers
+    return spec.row_order if has_parts else "interleaved"
+
+
 @follower("vec_size", "target")
 def _vec_size(spec: Spec, base: Spec) -> int:
     return 1 if spec.is_host else spec.vec_size

@@ -36,6 +36,7 @@ OTHERS = [
     "v7:stores=streaming,loads=streaming,items=1",
     "v13:row_split=cluster",
     "v13:row_loop=grid_stride,grid=16",
+    "v13:row_order=contiguous",
     "v13:blocks_per_row=16",
     "k2:vec=4",
     "k3:vec=4",

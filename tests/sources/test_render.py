@@ -34,6 +34,8 @@ MARKS = {
     ("row_split", "cluster_async"): ("v13", r"ptx::st_async\("),
     ("row_split", "co_resident"): ("v14", r"receive\(message.m, launch\)"),
     ("blocks_per_row", 4): ("v13:blocks_per_row=4", r"constexpr int BLOCKS_PER_ROW = 4;"),
+    ("row_order", "interleaved"): ("v13", r"const int v = row_thread\(\) \+ i \* THREADS_PER_ROW;"),
+    ("row_order", "contiguous"): ("v13:row_order=contiguous", r"v = part.begin \+ threadIdx.x \+ i \* THREADS_PER_BLOCK;"),
     ("row_loop", "once"): ("v8", r"if \(row >= rows\) return;  // all threads of a row leave together"),
     ("row_loop", "grid_stride"): ("v8:row_loop=grid_stride", r"row \+= gridDim.x \* ROWS_PER_BLOCK"),
     ("row_map", "host"): ("cpu", r"for \(int row = 0; row < rows; \+\+row\)"),

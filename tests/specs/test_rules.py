@@ -49,6 +49,8 @@ REFUSED = {
     "v13:topology=two_level": ("reduction_connects_the_row", "1024 threads a row.*it does not reach other blocks; use topology=all_warps"),
     "v13:blocks_per_row=32": ("blocks_share_rows_in_one_launch", "from 2 to 16"),
     "v13:cache=inputs_shared": ("a_split_row_is_kept_apart", "a block has a part of the row; use cache=inputs_registers"),
+    "v7:row_order=contiguous": ("parts_are_of_split_rows", "row_order=contiguous with row_split=none.*use row_order=interleaved or row_split=cluster"),
+    "v13:row_order=contiguous,cache=none": ("parts_are_of_split_rows", "cache=none: a row has parts where"),
     "v13:merge=paired": ("warps_bring_pairs", "use topology=all_warps,merge=by_warp or neither"),
     "v13:update=online": ("warps_bring_pairs", "a warp sums against its maximum.*use update=three_pass"),
     "v11:row_map=grid,merge=by_warp,topology=all_warps,cache=none": ("warps_bring_pairs", "does not know a warp's maximum; use merge=separate"),
@@ -177,6 +179,7 @@ VALID = [
     "v11:vec=1",
     "v11:merge=paired",
     "v7:merge=by_warp",
+    "v14:row_order=contiguous,vec=1,trip=runtime,items=40",
     "v12:stores=streaming,row_io=direct",
     "v13:stores=streaming,loads=streaming,unaligned=shift",
 ]

@@ -98,6 +98,18 @@ def a_split_row_is_kept_apart(spec: Spec) -> Iterator[Problem]:
         )
 
 
+@rule("row_order", "row_split", "cache")
+def parts_are_of_split_rows(spec: Spec) -> Iterator[Problem]:
+    """How a row is dealt to its blocks matters where several of them keep it."""
+    if spec.row_order.in_parts and not (spec.row_split.in_one_launch and spec.in_registers):
+        yield Problem(
+            ("row_order", "row_split", "cache"),
+            f"row_order={spec.row_order} with row_split={spec.row_split} and cache={spec.cache}: a "
+            "row has parts where blocks of one launch keep it in registers; use "
+            "row_order=interleaved or row_split=cluster,blocks_per_row=2,cache=inputs_registers",
+        )
+
+
 @rule("row_split", "cache")
 def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
     """Registers and shared memory end with the kernel."""
