@@ -14,6 +14,7 @@ def title(spec: Spec) -> str:
     reduction = " ".join(filter(None, (spec.topology.phrase, spec.merge.phrase)))
     parts = [
         _row(spec),
+        f"{spec.rows_at_once} rows at once" if spec.rows_at_once > 1 else "",
         spec.row_loop.phrase,
         spec.row_io.phrase,
         spec.op.phrase,

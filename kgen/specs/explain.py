@@ -9,7 +9,7 @@ from typing import Any
 
 from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE
 from kgen.specs.axes import listed_values
-from kgen.specs.fields import format_value, short_name
+from kgen.specs.fields import SWEPT_NUMBERS, format_value, short_name
 from kgen.specs.rules import Problem, natural_topology, problems, problems_for
 from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import DEFAULT_COLS, Spec, differences
@@ -22,6 +22,7 @@ MAX_PLACES = 60
 # What is worth trying on the axes whose values are not listed by a type.
 _TRIED: dict[str, tuple[Any, ...]] = {
     "threads_per_row": (None, 1, 2, 4, 8, 16, WARP_SIZE),
+    "rows_at_once": SWEPT_NUMBERS["rows_at_once"],
     "vec_size": (1, 2, 4),
     "items_per_thread": (None, 1, 4),
     "tile_size": (None, 1024),

@@ -54,6 +54,9 @@ class Axes:
     threads_per_row: int | None = axis(
         None, "threads of a block that share a row: 1 to 32, or whole warps; auto is all of them"
     )
+    rows_at_once: int = axis(
+        1, "rows that the threads of a row work on at once: 1, 2 or 4, kept in registers"
+    )
     row_split: RowSplit = choice_axis("row_split", "none", "the blocks that share a row")
     blocks_per_row: int = axis(
         1, "blocks that share a row in one launch: up to 16 of a cluster, or 128 co_resident"
@@ -102,6 +105,7 @@ CHOICE_AXES = frozenset(name for name, f in AXES.items() if isinstance(f.default
 # What a sweep over everything tries on the axes of numbers; on the others it tries every choice.
 SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
     "threads_per_row": (None, 1, 2, 4, 8, 16, 32),
+    "rows_at_once": (1, 2, 4),
     "blocks_per_row": (1, 2, 4, 8, 16),
     "vec_size": (1, 2, 4),
     "items_per_thread": (None,),  # the least that covers the row

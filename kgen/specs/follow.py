@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS
-from kgen.specs.rules.threads import is_connected, natural_topology
+from kgen.specs.rules.caches import rows_at_once_are_in_registers
+from kgen.specs.rules.threads import (
+    is_connected,
+    natural_topology,
+    rows_at_once_need_no_barrier,
+)
 from kgen.specs.spec import HINT_AXES, Spec
 
 # Returns where an axis of a spec goes that was derived from a base.
@@ -136,6 +141,16 @@ def _cache(spec: Spec, base: Spec) -> str:
     if (spec.in_registers or spec.in_shared) and (spec.is_host or spec.row_split.kernel_per_phase):
         cache = "exps_output" if spec.cache.keeps_exps and spec.op.keeps_exps else "none"
     return "none" if spec.in_chunks and spec.in_shared else cache
+
+
+@follower(
+    "rows_at_once",
+    *("target", "threads_per_row", "row_split", "row_io", "topology", "update", "cache", "trip"),
+    reads=("threads_per_block",),
+)
+def _rows_at_once(spec: Spec, base: Spec) -> int:
+    alone = (*rows_at_once_are_in_registers(spec), *rows_at_once_need_no_barrier(spec))
+    return 1 if alone else spec.rows_at_once
 
 
 @follower("row_order", "target", "row_split", "cache")

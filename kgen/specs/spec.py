@@ -96,9 +96,14 @@ class Spec(Axes):
         return int(self.row_split.cluster_size.of(self))
 
     @property
+    def groups_per_block(self) -> int:
+        """Groups of threads in a block, each of which has rows of its own."""
+        return max(1, self.threads_per_block // self.row_threads)
+
+    @property
     def rows_per_block(self) -> int:
         """Rows that a block works on at the same time."""
-        return max(1, self.threads_per_block // self.row_threads)
+        return self.groups_per_block * self.rows_at_once
 
     @property
     def grid(self) -> Formula:
@@ -280,6 +285,11 @@ class Spec(Axes):
         """Elements of the row that a thread holds; items_per_thread must be resolved."""
         assert self.items_per_thread is not None, "resolve the spec first"
         return self.items_per_thread * self.vec_size + self.tail_slots
+
+    @property
+    def values_kept(self) -> int:
+        """Elements that a thread holds, of all its rows; items_per_thread must be resolved."""
+        return self.slots * self.rows_at_once
 
     @property
     def capacity(self) -> int:

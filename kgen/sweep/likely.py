@@ -84,6 +84,7 @@ def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
     """Rows of a part of a warp, or of one warp."""
     lanes: Axes = {
         "threads_per_row": (1, 2, 4, 8, 16, 32),
+        "rows_at_once": (1, 2, 4),
         "threads_per_block": (64, 128, 256, 512),
     }
     grids = tuple(REFERENCE_GPU.multiprocessors * waves for waves in _GRID_WAVES)
@@ -167,6 +168,7 @@ def _kind(spec: Spec) -> object:
         spec.cache,
         spec.row_loop,
         spec.threads_per_row,
+        spec.rows_at_once,
     )
 
 
@@ -180,4 +182,4 @@ def _is_sensible(point: Point) -> bool:
     if bound is None:
         return True
     tighter = spec.replace(min_blocks_per_sm=bound + 1)
-    return spec.slots >= BOUND_VALUES and value_limit(tighter) < spec.slots
+    return spec.values_kept >= BOUND_VALUES and value_limit(tighter) < spec.values_kept

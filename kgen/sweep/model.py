@@ -186,11 +186,11 @@ class _Launch:
         meanwhile, and blocks, of which some load while others store. The first wave has no such
         mixture, so a launch of one wave is not slowed.
         """
-        blocks = self._resident() / self.gpu.multiprocessors
+        spec, blocks = self.spec, self._resident() / self.gpu.multiprocessors
         threads = blocks * self.launch.block
-        kept = self.spec.slots if self.spec.in_registers else LOADS_IN_FLIGHT * self.spec.vec_size
-        kib = threads * kept * self.spec.element_bytes / 1024
-        trip = path if self.spec.in_registers else self.gpu.dram_cycles / self.gpu.mhz
+        kept = spec.values_kept if spec.in_registers else LOADS_IN_FLIGHT * spec.vec_size
+        kib = threads * kept * spec.element_bytes / 1024
+        trip = path if spec.in_registers else self.gpu.dram_cycles / self.gpu.mhz
         waiting = FOR_LOADS * trip / kib + FOR_BLOCKS / blocks + FOR_WARPS * WARP_SIZE / threads
         later = 1 - self._resident() / (self.launch.grid * self._rows_in_turn())
         return later * max(0.0, waiting - USUAL_STALL)

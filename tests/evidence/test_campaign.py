@@ -47,6 +47,8 @@ OTHERS = [
     "v5:row_map=thread",
     "v5:threads_per_row=64,row_loop=grid_stride,exp=exp2",
     "v8:threads_per_row=8,vec=4,cache=registers",
+    "v10:rows_at_once=2",
+    "v10:rows_at_once=4,threads_per_row=1,row_loop=grid_stride,items=2",
     "v12:threads_per_row=1,cache=exps_registers,items=16,row_loop=grid_stride",
     "v12:row_io=chunk_async",
     "v12:row_io=chunk_bulk,row_loop=grid_stride",

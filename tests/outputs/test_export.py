@@ -43,6 +43,8 @@ OVERRIDES = [
     "v7:items=8,trip=runtime",
     "v8:cache=inputs_shared,threads=128",
     "v9:grid=auto",
+    "v10:rows_at_once=4,row_loop=grid_stride",
+    "v13:row_order=contiguous,stores=streaming",
     "v9:cache=inputs_shared",
     "v8:cache=inputs_shared,vec=4,static_cols=1000,threads=512,normalize=divide,exp=exp2",
     "t1:cache=exps_output,static_cols=1000,threads=512,exp=exp2,topology=tree,min_blocks=2",

@@ -28,6 +28,7 @@ MARKS = {
     ("target", "device"): ("v1", r"extern \"C\" __global__"),
     ("threads_per_row", 8): ("v8:threads_per_row=8", r"warp_reduce<THREADS_PER_ROW>\(state, row_lanes"),
     ("threads_per_row", 64): ("v5:threads_per_row=64", r"const int row_cols = row < rows \? cols : 0;"),
+    ("rows_at_once", 2): ("v10:rows_at_once=2", r"const int row = first_row \+ r \* GROUPS_PER_BLOCK \+ threadIdx.x / THREADS_PER_ROW;"),
     ("row_split", "none"): ("v2", r"const int row = blockIdx.x;"),
     ("row_split", "tiles"): ("t1", r"tile_cols = min\(TILE_SIZE, cols - first_col\);"),
     ("row_split", "cluster"): ("v13:row_split=cluster", r"cluster\(\).sync\(\);"),

@@ -52,7 +52,7 @@ class Mutant:
 # for a maximum that is subtracted.
 _STRIDE = r"(THREADS_PER_\w+|WARP_SIZE)"
 _SLOT = r"(warp_\w+|row_states|partial)\[(warp|thread|threadIdx\.x / WARP_SIZE)\] ="
-_MAX = r"(?:(?:row|tile|thread|warp)_max|(?:\w*state\.)?m)\b"
+_MAX = r"(?:(?:row|tile|thread|warp)_max\b(?:\[r\])?|(?:\w*state(?:\[r\])?\.)?m\b)"
 
 MISTAKES = (
     # How the threads of a row meet.
@@ -106,6 +106,12 @@ MISTAKES = (
     Mistake("offset computed in an int", r"static_cast<size_t>\((\w*row)\) \*", r"\1 *"),
     Mistake("offset widened too late", r"static_cast<size_t>\((\w*row)\) (\* \w+)", r"static_cast<size_t>(\1 \2)"),
     Mistake("offset kept in an unsigned", r"const size_t (\w+_start)", r"const unsigned \1"),
+    # Several rows at once.
+    Mistake("one row counted twice", r"first_row \+ r( \* \w+)?\b", r"first_row"),
+    Mistake("rows of a group side by side", r"r \* (?:GROUPS|THREADS)_PER_BLOCK", r"r"),
+    Mistake("guard of the second row dropped", r"(row_cols\[r\] = row < rows) \?", r"\1 || r > 0 ?"),
+    Mistake("last row of a group forgotten", r"r < ROWS_AT_ONCE;", r"r < ROWS_AT_ONCE - 1;"),
+    Mistake("result of the first row", r"(row_(?:max|sum|state))\[r\](?! =)", r"\1[0]"),
     # What a block copies at once.
     Mistake("chunk of another block", r"(x|y) \+ chunk_start", r"\1"),
     Mistake("chunk of too many rows", r"min\((\w+), rows - first_row\) \*", r"\1 *"),
@@ -137,7 +143,7 @@ MISTAKES = (
     Mistake("vectors rounded up", r"(vecs = .*?)(\w+) / VEC_SIZE", r"\1(\2 + VEC_SIZE - 1) / VEC_SIZE"),
     Mistake("one element of a vector too few", r"k < VEC_SIZE;", r"k < VEC_SIZE - 1;"),
     Mistake("vector guard dropped", r"% sizeof\(Vec\) == 0", r"% sizeof(float) == 0"),
-    Mistake("only one pointer's alignment", r" && is_vec_aligned\(\w+\)", r""),
+    Mistake("only one pointer's alignment", r" && is_vec_aligned\([\w[\]]+\)", r""),
     Mistake("only one pointer's alignment", r"is_vec_aligned\(\w+\) && ", r""),
     Mistake("alignment not asked", r"is_aligned \? (\w+ / VEC_SIZE) : 0", r"\1"),
     Mistake("alignment not asked", r"if \((!?)is_aligned\)", r"if (\1true)"),
@@ -160,7 +166,7 @@ MISTAKES = (
     Mistake("last prefetch skipped", r"if \(v \+ (\w+) < vecs\)", r"if (v + 2 * \1 < vecs)"),
     Mistake("prefetch past the end", r"if \(v \+ \w+ < vecs\) ", r""),
     # What is computed of them.
-    Mistake("maximum starts at 0", r"(thread_max = |return )-FLT_MAX;", r"\g<1>0.0f;"),
+    Mistake("maximum starts at 0", r"(thread_max(?:\[r\])? = |return )-FLT_MAX;", r"\g<1>0.0f;"),
     Mistake("sum starts at 1", r"(thread_sum = |return )0\.0f;", r"\g<1>1.0f;"),
     Mistake("empty state at 0", r"\{-FLT_MAX, 0\.0f\}", r"{0.0f, 0.0f}"),
     Mistake("empty state at -inf", r"\{-FLT_MAX, 0\.0f\}", r"{-INFINITY, 0.0f}"),
@@ -168,17 +174,17 @@ MISTAKES = (
     Mistake("padding counts", r"(: |\] = )-INFINITY;", r"\g<1>0.0f;"),
     Mistake("minimum for maximum", r"fmaxf\(", r"fminf("),
     Mistake("maximum not updated", r"state\.m = (?:m|x|fmaxf\(state\.m, x\));", r";"),
-    Mistake("maximum not subtracted", rf"([\w.]+(?:\[\w\])?) - {_MAX}", r"\1"),
-    Mistake("+inf forgotten", r"if \(\w+\.m == INFINITY\) \w+\.d = NAN;", r";"),
+    Mistake("maximum not subtracted", rf"([\w.]+(?:\[\w\])*) - {_MAX}", r"\1"),
+    Mistake("+inf forgotten", r"if \(\S+\.m == INFINITY\) \S+\.d = NAN;", r";"),
     Mistake("rescale dropped", r"((?:\w*state|a|b)\.d) \* (?:e\b|\w+\([\w.]+ - [mx]\))", r"\1"),
     Mistake("rescale of the thread dropped", r"(thread_state\.d) \* \w+\(.*\)", r"\1"),
-    Mistake("rescale dropped at the write", r"([\w.]+\[\w\]) \* rescale", r"\1"),
+    Mistake("rescale dropped at the write", r"([\w.]+(?:\[\w\])+) \* rescale", r"\1"),
     Mistake("rescale by the wrong sign", r"\((\w*state|a|b)\.m - ([mx])\)", r"(\2 - \1.m)"),
     Mistake("rescale of the smaller", r"x > state\.m", r"x < state.m"),
     Mistake("base of the exponent forgotten", r"t \* LOG2_E", r"t"),
-    Mistake("sum not applied", r" \* inverse_sum;| / row_sum;| / row_state\.d;| - log_sum;", r";"),
-    Mistake("sum not inverted", r"1\.0f / ([\w.]+);", r"\1;"),
-    Mistake("logarithm forgotten", r"logf\(([\w.]+)\)", r"\1"),
+    Mistake("sum not applied", r" \* inverse_sum;| / row_sum(?:\[r\])?;| / row_state(?:\[r\])?\.d;| - log_sum;", r";"),
+    Mistake("sum not inverted", r"1\.0f / ([\w.[\]]+);", r"\1;"),
+    Mistake("logarithm forgotten", r"logf\(([\w.[\]]+)\)", r"\1"),
     Mistake("output left unwritten", r"\b(y|y_row|row_cache)\[(c|v)\b([^]]*)\] = ", r"if (\2) \1[\2\3] = "),
     Mistake("output left unwritten", r"(__stcs\(&\w+\[(c|v)\b)", r"if (\2) \1"),
     Mistake("output left unwritten", r"store_vec\((\w+), v,", r"if (v) store_vec(\1, v,"),
@@ -221,7 +227,7 @@ MISTAKES = (
     Mistake("message not cleared", r"Word\(slot\)\.store\(0, .*?\);", r";"),
     Mistake("sum not sent", r"Word\(slot\.d\)\.store\(.*?\);", r";"),
     # Rows that are read from the vector boundary below.
-    Mistake("shift forgotten", r"shift = vec_shift\(x_row\)", r"shift = 0"),
+    Mistake("shift forgotten", r"(shift(?:\[r\])?) = vec_shift\(x_row\)", r"\1 = 0"),
     Mistake("shift in bytes", r"% sizeof\(Vec\) / sizeof\(float\)", r"% sizeof(Vec)"),
     Mistake("alignment not asked", r"vec_shift\(y\) == shift", r"true"),
     Mistake("mask one column late", r"(\+ k) >= shift", r"\1 > shift"),

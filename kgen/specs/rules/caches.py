@@ -20,6 +20,7 @@ REGISTER_USE = (
     "vec_size",
     "target",
     "threads_per_row",
+    "rows_at_once",
     "update",
     "tile_size",
     "threads_per_block",
@@ -98,6 +99,21 @@ def a_split_row_is_kept_apart(spec: Spec) -> Iterator[Problem]:
         )
 
 
+@rule("rows_at_once", "cache", "row_io", "trip", "update")
+def rows_at_once_are_in_registers(spec: Spec) -> Iterator[Problem]:
+    """All of these rows are loaded before the first is worked on."""
+    if spec.rows_at_once == 1:
+        return
+    if not spec.in_registers or spec.in_chunks or spec.trip.is_runtime or spec.is_tiled:
+        yield Problem(
+            ("rows_at_once", "cache", "row_io", "trip", "update"),
+            f"rows_at_once={spec.rows_at_once} with cache={spec.cache}, row_io={spec.row_io}, "
+            f"trip={spec.trip} and update={spec.update}: rows that are loaded together are whole, "
+            "in registers; use rows_at_once=1 or cache=inputs_registers,row_io=direct,trip=static "
+            "and an update that is not by tiles",
+        )
+
+
 @rule("row_order", "row_split", "cache")
 def parts_are_of_split_rows(spec: Spec) -> Iterator[Problem]:
     """How a row is dealt to its blocks matters where several of them keep it."""
@@ -154,9 +170,9 @@ def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
     """Values kept in registers must fit the register file."""
     if spec.in_registers:
         items = spec.items_per_thread
-        if items is not None and spec.slots > (limit := value_limit(spec)):
-            most = (limit - spec.tail_slots) // spec.vec_size
-            yield _too_many(spec, "items_per_thread", items, spec.slots, most)
+        if items is not None and spec.values_kept > (limit := value_limit(spec)):
+            most = (limit // spec.rows_at_once - spec.tail_slots) // spec.vec_size
+            yield _too_many(spec, "items_per_thread", items, spec.values_kept, most)
     elif spec.is_tiled and spec.tile_slots > (limit := value_limit(spec)):
         groups = (limit - spec.tail_slots) // spec.vec_size
         most = groups * spec.vec_size * spec.row_threads
@@ -165,10 +181,11 @@ def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
 
 def _too_many(spec: Spec, axis: str, value: int, slots: int, most: int) -> Problem:
     word = short_name(axis)
+    rows = f" x rows_at_once={spec.rows_at_once}" if spec.rows_at_once > 1 else ""
     way = f"{word}={most} or less" if most >= 1 else "fewer threads or min_blocks"
     return Problem(
-        (axis, "threads_per_block", "min_blocks_per_sm"),
-        f"{word}={value} x vec={spec.vec_size} keeps {slots} values a thread, and with "
+        (axis, "rows_at_once", "threads_per_block", "min_blocks_per_sm"),
+        f"{word}={value} x vec={spec.vec_size}{rows} keeps {slots} values a thread, and with "
         f"threads={spec.threads_per_block} a thread has registers for "
         f"{max(value_limit(spec), 0)}; use {way}",
     )
