@@ -27,6 +27,8 @@ def planned(variant: str, rows: int, cols: int) -> LaunchPlan:
         ("v5:cache=shared", 3, 257, 3, 256, 257 * 4),
         ("v6:cache=shared", 3, 257, 3, 256, 260 * 4),
         ("v8:cache=shared", 9, 257, 2, 256, 8 * 257 * 4),
+        ("v13:cache=inputs_shared", 3, 257, 24, 128, 9 * 4 * 4),  # a block has 9 vectors or fewer
+        ("v11:cache=exps_shared_bulk", 3, 257, 3, 256, 260 * 4),
         ("k1:cache=shared,threads=32", 33, 9, 2, 32, 32 * 9 * 4),
         ("v10:rows_at_once=2", 33, 67, 2, 256, 0),
         ("v10:rows_at_once=4,threads_per_row=1,threads=32", 257, 17, 3, 32, 0),

@@ -110,7 +110,7 @@ class MemoryFault:
     """An access that CUDA does not define, or an output that is not what it should be.
 
     `what` says which: out_of_bounds, uninitialised, unwritten, written_twice or unfenced (a bulk
-    store that reads what no proxy fence lets it see). The first one is
+    copy of, or over, what no proxy fence lets it see). The first one is
     `offset` bytes from the start of the buffer or shared array; `times` is how often the
     instruction did it, or how many elements are unwritten. `message` is the whole as a sentence.
     """

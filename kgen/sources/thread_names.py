@@ -48,8 +48,13 @@ class ThreadNames:
 
     @property
     def step(self) -> str:
-        """The threads that share a row, those of all its blocks."""
-        return self.stride if self.spec.blocks_per_row == 1 else "THREADS_PER_ROW"
+        """The threads that walk a row, or the block's part of it, side by side."""
+        return "THREADS_PER_ROW" if self._walks_with_others else self.stride
+
+    @property
+    def _walks_with_others(self) -> bool:
+        """Whether all blocks of a row walk it side by side."""
+        return self.spec.blocks_per_row > 1 and not self.spec.has_parts
 
     @property
     def first_row(self) -> str:
@@ -140,7 +145,7 @@ class ThreadNames:
         """Return where a thread begins in an array, or behind its first elements."""
         if self.thread == "0":
             return first or "0"
-        thread = self.thread if self.spec.blocks_per_row == 1 else "row_thread()"
+        thread = "row_thread()" if self._walks_with_others else self.thread
         return f"{first} + {thread}" if first else thread
 
     def next(self, index: str) -> str:

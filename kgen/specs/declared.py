@@ -34,6 +34,7 @@ RECORDS: dict[str, type[Choice]] = {
     "row_order": choice.RowOrder,
     "row_loop": choice.RowLoop,
     "row_io": choice.RowIo,
+    "next_row": choice.NextRow,
     "row_map": choice.RowMap,
     "topology": choice.Topology,
     "merge": choice.Merge,

@@ -17,6 +17,7 @@ def title(spec: Spec) -> str:
         f"{spec.rows_at_once} rows at once" if spec.rows_at_once > 1 else "",
         spec.row_loop.phrase,
         spec.row_io.phrase,
+        spec.next_row.phrase,
         spec.op.phrase,
         spec.update.phrase,
     ]

@@ -14,6 +14,7 @@ from kgen.specs.choice import (
     Exp,
     Hint,
     Merge,
+    NextRow,
     Normalize,
     Op,
     RowIo,
@@ -66,6 +67,7 @@ class Axes:
     )
     row_loop: RowLoop = choice_axis("row_loop", "once", "whether blocks go on to further rows")
     row_io: RowIo = choice_axis("row_io", "direct", "where the scans find the rows of a block")
+    next_row: NextRow = choice_axis("next_row", "none", "when a block's next row is loaded")
     topology: Topology = choice_axis(
         "topology", "tree", "how the threads' partial results meet in a block"
     )

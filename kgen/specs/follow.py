@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS
-from kgen.specs.rules.caches import rows_at_once_are_in_registers
+from kgen.specs.rules.caches import cache_of_inputs, rows_at_once_are_in_registers
 from kgen.specs.rules.threads import (
     is_connected,
     natural_topology,
     rows_at_once_need_no_barrier,
 )
-from kgen.specs.spec import HINT_AXES, Spec
+from kgen.specs.spec import Spec
 
 # Returns where an axis of a spec goes that was derived from a base.
 Move = Callable[[Spec, Spec], Any]
@@ -137,7 +137,7 @@ def _update(spec: Spec, base: Spec) -> str:
 def _cache(spec: Spec, base: Spec) -> str:
     cache: str = spec.cache
     if spec.cache.keeps_exps and (spec.is_online or not spec.op.keeps_exps):
-        cache = "inputs_registers" if spec.in_registers else "none"
+        cache = cache_of_inputs(spec)
     if (spec.in_registers or spec.in_shared) and (spec.is_host or spec.row_split.kernel_per_phase):
         cache = "exps_output" if spec.cache.keeps_exps and spec.op.keeps_exps else "none"
     return "none" if spec.in_chunks and spec.in_shared else cache
@@ -146,6 +146,7 @@ def _cache(spec: Spec, base: Spec) -> str:
 @follower(
     "rows_at_once",
     *("target", "threads_per_row", "row_split", "row_io", "topology", "update", "cache", "trip"),
+    *("next_row",),
     reads=("threads_per_block",),
 )
 def _rows_at_once(spec: Spec, base: Spec) -> int:
@@ -203,21 +204,20 @@ def _grid_blocks(spec: Spec, base: Spec) -> int | None:
 @follower("unaligned", "vec_size", "vec_scans", "cache", "row_io")
 def _unaligned(spec: Spec, base: Spec) -> str:
     can_shift = spec.in_registers and spec.vec_first and spec.vec_second and not spec.in_chunks
-    if not spec.vectorises or (spec.unaligned.is_shifted and not can_shift):
+    if not spec.vectorises or spec.cache.is_copied or (spec.unaligned.is_shifted and not can_shift):
         return "scalar_row"
     return spec.unaligned
 
 
-def _hint(axis: str) -> Move:
-    def move(spec: Spec, base: Spec) -> str:
-        can_stream = spec.in_registers and not spec.in_chunks
-        return str(getattr(spec, axis)) if can_stream else "plain"
-
-    return move
+@follower("loads", "cache", "row_io", "next_row")
+def _loads(spec: Spec, base: Spec) -> str:
+    can_stream = spec.in_registers and not (spec.in_chunks or spec.next_row.in_shared)
+    return spec.loads if can_stream else "plain"
 
 
-for _axis in HINT_AXES:
-    follower(_axis, "cache", "row_io")(_hint(_axis))
+@follower("stores", "cache", "row_io")
+def _stores(spec: Spec, base: Spec) -> str:
+    return spec.stores if spec.in_registers and not spec.in_chunks else "plain"
 
 
 @follower("prefetch", "vec_scans", "vec_size", "cache", "row_io")

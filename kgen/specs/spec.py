@@ -124,15 +124,17 @@ class Spec(Axes):
 
     def shared_bytes(self, cols: int) -> int:
         """Return the dynamic shared memory of a block for rows of `cols`."""
-        return int(self._dynamic_shared.of(self, cols=cols))
+        return int(self._dynamic_shared.of(self.resolve(cols), cols=cols))
 
     @property
     def shared_formula(self) -> Formula:
         """The dynamic shared memory of a block in bytes, as a formula of cols."""
-        return self._known(self._dynamic_shared)
+        return self.resolve()._known(self._dynamic_shared)
 
     @property
     def _dynamic_shared(self) -> Formula:
+        if self.next_row.in_shared and self.in_registers:
+            return self.next_row.shared_bytes
         return self.row_io.shared_bytes if self.in_chunks else self.cache.shared_bytes
 
     @property
@@ -193,8 +195,18 @@ class Spec(Axes):
 
     @property
     def in_shared(self) -> bool:
-        """Whether the row's inputs stay in dynamic shared memory."""
+        """Whether the row, or the block's part of it, stays in dynamic shared memory."""
         return self.cache.place == "shared"
+
+    @property
+    def comes_at_once(self) -> bool:
+        """Whether a thread has all that it works on of a row on its way at the same time."""
+        return self.in_registers or self.cache.is_copied
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether each block of a row has a part of it that lies together."""
+        return self.in_shared and self.row_split.in_one_launch
 
     @property
     def in_chunks(self) -> bool:

@@ -18,12 +18,19 @@ Profiles = Mapping[tuple[str, int, int], Mapping[str, float | None]]
 
 
 class Counted(StrEnum):
-    """What the CPU executor counts, in warp instructions of all launches."""
+    """What the CPU executor counts in all launches.
+
+    Sectors are 32 aligned bytes, counted once an instruction; exponentials are a lane's; the rest
+    is in warp instructions.
+    """
 
     LOADS = "global_loads"
     STORES = "global_stores"
     ACCESSES = "global_accesses"
     REDUCTIONS = "warp_reductions"
+    BARRIERS = "barriers"
+    SECTORS = "global_sectors"
+    EXPONENTIALS = "thread_exponentials"
 
 
 class FromSpec(StrEnum):
@@ -129,6 +136,9 @@ def _counted(metric: Counted, counts: Counts) -> int:
         Counted.STORES: counts.global_stores,
         Counted.ACCESSES: counts.global_loads + counts.global_stores,
         Counted.REDUCTIONS: counts.warp_reductions,
+        Counted.BARRIERS: counts.barriers,
+        Counted.SECTORS: counts.global_sectors_loaded + counts.global_sectors_stored,
+        Counted.EXPONENTIALS: counts.thread_exponentials,
     }[metric]
 
 

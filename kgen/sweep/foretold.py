@@ -57,7 +57,7 @@ def counts(spec: Spec, rows: int, cols: int) -> dict[str, float]:
         _accesses(spec, cols, is_vector) for is_vector in (spec.vec_first, spec.vec_second)
     )
     reading = 1 if spec.in_registers or spec.in_shared else spec.scans
-    kept = first + 2 * last if spec.in_shared else 0.0
+    kept = _shared_accesses(spec, first) + last if spec.in_shared else 0.0
     shuffles, shared, barriers, merges = _meeting(spec)
     elements = _elements(spec, cols)
     row_warps = rows * spec.row_width / WARP_SIZE
@@ -67,11 +67,16 @@ def counts(spec: Spec, rows: int, cols: int) -> dict[str, float]:
         "shared_accesses": kept + shared,
         "exponentials": elements * _exponentials(spec) + merges,
         "shuffles": shuffles,
-        "barriers": barriers,
+        "barriers": barriers + spec.cache.is_bulk,
     }
     done = {name: row_warps * count for name, count in per_row_warp.items()}
     bytes_moved = spec.element_bytes * rows * cols * (reading + 1 + spec.parks)
     return done | {"global_sectors": bytes_moved / SECTOR_BYTES * _sectors(spec, cols)}
+
+
+def _shared_accesses(spec: Spec, walk: float) -> float:
+    """Return a warp's accesses of the row in shared memory before it is written, walk by walk."""
+    return walk * (1 + (not spec.is_online) + spec.keeps_exps + spec.cache.is_bulk)
 
 
 def _edges(spec: Spec, cols: int) -> float:

@@ -35,6 +35,8 @@ SHORT_COLS = 4096
 CHUNKED_COLS = 512
 # Elements of such a row for a thread: with fewer it works on little, with more a block on few rows.
 CHUNK_ITEMS = range(4, 25)
+# And those that registers hold without shared memory's help than this, about.
+SHARED_COLS = 16384
 
 # Where latency is all that counts, instructions saved by a known row length are worth a percent.
 FEW_ELEMENTS = 1 << 20
@@ -74,10 +76,13 @@ def _families(rows: int, cols: int) -> Iterator[tuple[str, Axes]]:
         size: Axes = {"blocks_per_row": (blocks,), "threads_per_block": _WIDE}
         grids = tuple(blocks * clusters * waves for waves in _GRID_WAVES)
         yield "v13", size | kept
-        yield "v13", size | shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
+        walked = shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
+        yield "v13", size | walked | {"next_row": ("none", "async")}
     spread = (2, 4, 8, 16, 32, 64, 128)
     yield "v14", {"blocks_per_row": spread, "threads_per_block": _WIDE, **shifted}
     yield from _longest(cols)
+    if cols > SHARED_COLS:
+        yield from _shared()
 
 
 def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
@@ -105,6 +110,18 @@ def _chunked(cols: int) -> Axes:
         "row_io": ("chunk", "chunk_async"),
         "static_cols": (cols,),
     }
+
+
+def _shared() -> Iterator[tuple[str, Axes]]:
+    """Rows that the shared memory of a block holds, or of a cluster."""
+    caches = ("exps_shared_async", "exps_shared_bulk")
+    kept: Axes = {"cache": caches, "threads_per_block": (512, 1024)}
+    yield "v11:unaligned=scalar_row", kept
+    for blocks, clusters in REFERENCE_GPU.clusters.items():
+        of_clusters = kept | {"blocks_per_row": (blocks,)}
+        grids = (blocks * clusters, 2 * blocks * clusters)
+        yield "v13", of_clusters
+        yield "v13", of_clusters | {"row_loop": ("grid_stride",), "grid_blocks": grids}
 
 
 def _longest(cols: int) -> Iterator[tuple[str, Axes]]:
@@ -165,7 +182,8 @@ def _kind(spec: Spec) -> object:
         spec.version,
         spec.row_split,
         spec.row_width // spec.threads_per_block,
-        spec.cache,
+        spec.cache.place,
+        spec.cache.keeps_exps,
         spec.row_loop,
         spec.threads_per_row,
         spec.rows_at_once,

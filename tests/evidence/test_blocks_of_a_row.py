@@ -29,6 +29,7 @@ PARTS = [
     "v13:row_order=contiguous,threads=32,items=2",
     "v13:row_order=contiguous,unaligned=shift,blocks_per_row=4,threads=32,items=2",
     "v13:row_order=contiguous,vec=1,trip=runtime,threads=32,items=9,row_loop=grid_stride",
+    "v13:row_order=contiguous,row_loop=grid_stride,next_row=bulk,threads=32,items=2",
     "v14:row_order=contiguous,unaligned=scalar_groups,blocks_per_row=4,threads=32,items=4",
 ]
 X = mixed_rows(ALL_INPUTS[:4], 4, 519)

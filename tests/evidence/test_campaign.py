@@ -37,6 +37,7 @@ OTHERS = [
     "v13:row_split=cluster",
     "v13:row_loop=grid_stride,grid=16",
     "v13:row_order=contiguous",
+    "v13:row_order=contiguous,row_loop=grid_stride,grid=16,next_row=bulk",
     "v13:blocks_per_row=16",
     "k2:vec=4",
     "k3:vec=4",
@@ -52,6 +53,14 @@ OTHERS = [
     "v12:threads_per_row=1,cache=exps_registers,items=16,row_loop=grid_stride",
     "v12:row_io=chunk_async",
     "v12:row_io=chunk_bulk,row_loop=grid_stride",
+    "v11:cache=exps_shared_async,threads=64",
+    "v11:cache=exps_shared_bulk,row_loop=grid_stride,threads=64",
+    "v13:cache=inputs_shared_bulk,blocks_per_row=4,threads=64",
+    "v8:cache=inputs_shared_bulk,vec=4",
+    "v14:cache=exps_shared_async,blocks_per_row=2,threads=64",
+    "v13:row_loop=grid_stride,next_row=async,blocks_per_row=2,threads=64,grid=4",
+    "v11:row_loop=grid_stride,next_row=bulk,threads=64,grid=3",
+    "v11:row_loop=grid_stride,next_row=registers,threads=64,grid=3",
     "t1:update=online",
 ]
 

@@ -46,6 +46,8 @@ OVERRIDES = [
     "v10:rows_at_once=4,row_loop=grid_stride",
     "v13:row_order=contiguous,stores=streaming",
     "v9:cache=inputs_shared",
+    "v13:cache=exps_shared_bulk,threads=512",
+    "v14:cache=inputs_shared_async",
     "v8:cache=inputs_shared,vec=4,static_cols=1000,threads=512,normalize=divide,exp=exp2",
     "t1:cache=exps_output,static_cols=1000,threads=512,exp=exp2,topology=tree,min_blocks=2",
 ]

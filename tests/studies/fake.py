@@ -30,6 +30,11 @@ TIMES = {
     # Ours, as its statements have them.
     (262144, 32): {"v7": 60.0, "v8": 72.0, "v10:threads_per_row=8,items=auto": 18.0},
     (65536, 127): {"v7": 40.0, "v8": 30.0, "v10:items=auto": 25.0, "v12:items=auto": 18.0},
+    (131072, 128): {"v7": 60.0, "v8": 50.0, "v10:items=auto": 34.0},
+    (100000, 64): {"v7": 40.0, "v8": 30.0, "v10:items=auto": 14.0},
+    (64, 151936): {"v6_double": 50.0, "v9": 60.0, "v13:blocks_per_row=16,threads=256": 24.0},
+    (8, 32000): {"v7:threads=1024": 6.5, "v11:threads=1024": 6.3, "v13": 3.3},
+    (1, 131072): {"v6_double": 20.0, "t1": 10.9, "v13:blocks_per_row=16,threads=256": 4.0},
     (8192, 4097): {"v7": 80.0, "v9": 90.0, "v11:threads=512": 66.0},
     (1, 32000): {"v7:threads=1024": 6.2, "v11:threads=1024": 6.0, "v13": 3.0, "v14": 3.4},
     (1, 2**20): {"c1": 300.0, "t1": 40.0, "v14:blocks_per_row=128,threads=512": 6.7},
@@ -39,11 +44,13 @@ TIMES = {
 def report_us(variant: str, rows: int, cols: int) -> float:
     """Return the report's time; over the row length, one that lets v8 fall behind at N = 600.
 
-    Of ours v11 falls behind v13 at N = 4000.
+    Of ours v11 falls behind v13 at N = 4000, and v10 behind v11 at N = 500.
     """
     known = TIMES.get((rows, cols), {}).get(variant)
     if rows == 256 and variant in ("v11", "v13"):
         known = 2.0 + 0.0015 * cols if variant == "v11" else 4.0 + 0.001 * cols
+    if rows == 16384 and variant in ("v10:items=auto", "v11"):
+        known = 2.0 + 0.01 * cols if variant == "v11" else 1.0 + 0.012 * cols
     if known is None and variant in ("v7", "v8"):
         known = 20.0 + 0.03 * cols if variant == "v7" else 2.0 + 0.06 * cols
     return known or 100.0

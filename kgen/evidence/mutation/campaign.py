@@ -116,7 +116,8 @@ def _shapes(spec: Spec) -> list[tuple[int, int]]:
     ]
     lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
     rows = min(ROWS, most_rows(spec))
-    shapes = [(rows, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
+    # The last row starts on a boundary of vectors and does not end on one.
+    shapes = [(rows, cols) for cols in lengths] + [((walked + spec.rows_per_block + 1) | 1, 70)]
     fitting = [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
     # The longest again and again, until all inputs have had a row.
     return fitting[:1] * ceil_div(len(ALL_INPUTS), rows) + fitting[1:] if fitting else []
