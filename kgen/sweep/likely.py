@@ -25,7 +25,7 @@ from kgen.sweep.space import Space
 
 # Seconds that a shape's candidates may take together, and how many there are at least and at most:
 # on the largest matrices verifying takes long, and the order has to be right about some of them.
-BUDGET_S, LEAST, MOST = 60.0, 16, 80
+BUDGET_S, LEAST, MOST = 60.0, 16, 64
 # So much longer counts a candidate for each that is like it and expected to be faster: the order
 # knows less of what tells kinds apart than of what tells members of a kind apart.
 LIKE_OTHERS = 0.007
@@ -36,7 +36,7 @@ CHUNKED_COLS = 512
 # Elements of such a row for a thread: with fewer it works on little, with more a block on few rows.
 CHUNK_ITEMS = range(4, 25)
 # And those that registers hold without shared memory's help than this, about.
-SHARED_COLS = 16384
+SHARED_COLS = 131072
 
 # Where latency is all that counts, instructions saved by a known row length are worth a percent.
 FEW_ELEMENTS = 1 << 20
@@ -47,7 +47,7 @@ Axes = dict[str, tuple[Any, ...]]
 _THREADS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 _WIDE = (64, 128, 192, 256, 384, 512, 1024)
 _MIN_BLOCKS = (None, *range(2, 17))
-_GRID_WAVES = (1, 2, 4, 8)
+_GRID_WAVES = (1, 2, 4)
 _V10 = "v10:merge=separate,update=three_pass,cache=exps_registers,items=auto,exp=exp2"
 
 
@@ -76,8 +76,7 @@ def _families(rows: int, cols: int) -> Iterator[tuple[str, Axes]]:
         size: Axes = {"blocks_per_row": (blocks,), "threads_per_block": _WIDE}
         grids = tuple(blocks * clusters * waves for waves in _GRID_WAVES)
         yield "v13", size | kept
-        walked = shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
-        yield "v13", size | walked | {"next_row": ("none", "async")}
+        yield "v13", size | shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
     spread = (2, 4, 8, 16, 32, 64, 128)
     yield "v14", {"blocks_per_row": spread, "threads_per_block": _WIDE, **shifted}
     yield from _longest(cols)
@@ -113,15 +112,11 @@ def _chunked(cols: int) -> Axes:
 
 
 def _shared() -> Iterator[tuple[str, Axes]]:
-    """Rows that the shared memory of a block holds, or of a cluster."""
-    caches = ("exps_shared_async", "exps_shared_bulk")
-    kept: Axes = {"cache": caches, "threads_per_block": (512, 1024)}
+    """Rows that the shared memory of a block holds, or of several."""
+    kept: Axes = {"cache": ("exps_shared_async",), "threads_per_block": (512, 1024)}
     yield "v11:unaligned=scalar_row", kept
-    for blocks, clusters in REFERENCE_GPU.clusters.items():
-        of_clusters = kept | {"blocks_per_row": (blocks,)}
-        grids = (blocks * clusters, 2 * blocks * clusters)
-        yield "v13", of_clusters
-        yield "v13", of_clusters | {"row_loop": ("grid_stride",), "grid_blocks": grids}
+    yield "v13:unaligned=scalar_row", kept | {"blocks_per_row": tuple(REFERENCE_GPU.clusters)}
+    yield "v14", kept | {"blocks_per_row": (4, 8, 16, 32, 64)}
 
 
 def _longest(cols: int) -> Iterator[tuple[str, Axes]]:

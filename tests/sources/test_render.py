@@ -208,6 +208,15 @@ def test_auto_items_that_cannot_cover_the_default_length_say_so() -> None:
     assert render(checked("k1:cache=registers,items=8")).spec.items_per_thread == 8
 
 
+def test_files_of_before_an_axis_are_read(tmp_path: Path) -> None:
+    source = render(checked("v5"))
+    path = tmp_path / source.filename
+    before = source.text.replace("row_io=direct next_row=none ", "")
+    assert before != source.text
+    path.write_text(before)
+    assert read_source(path).spec == source.spec
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
