@@ -58,7 +58,7 @@ class Dataflow(ThreadNames):
             return "tile_cols"
         if self.spec.has_parts:
             return "part_cols"
-        return "row_cols" if self.has_idle_groups else self.length
+        return self.of_row("row_cols") if self.has_idle_groups else self.length
 
     # --- Rows in turn ---
 
@@ -103,13 +103,24 @@ class Dataflow(ThreadNames):
         """The number of slots that a thread uses of a row."""
         return "used" if self.spec.trip.is_runtime else self.slots
 
+    @property
+    def values(self) -> str:
+        """A thread's part of a row in registers."""
+        return self.of_row("values")
+
+    @property
+    def loaded_rows(self) -> list[tuple[str, str]]:
+        """The kinds and names of what is known of each row once it is loaded."""
+        asked = [self.row_start] if self.load_asks or self.store_asks else []
+        return [("float*", "y_row"), ("int", "row_cols"), *asked, ("float", "values")]
+
     # --- Passes ---
 
     @property
     def first_walk(self) -> Walk:
         """The pass that finds the maximum, or the online one."""
         if self.spec.in_registers:
-            return Walk("values", count=self.used)
+            return Walk(self.values, count=self.used)
         keeps = "row_cache" if self.spec.in_shared and not self.spec.cache.is_copied else ""
         return Walk(self.first_source, keeps, self.spec.vec_first, is_raw=True)
 
@@ -122,7 +133,7 @@ class Dataflow(ThreadNames):
     def sum_walk(self) -> Walk:
         """The pass that sums exponentials."""
         if self.spec.in_registers:
-            return Walk("values", "values" if self.spec.keeps_exps else "", count=self.used)
+            return Walk(self.values, self.values if self.spec.keeps_exps else "", count=self.used)
         source = "row_cache" if self.spec.in_shared else "x_row"
         keeps = ("row_cache" if self.spec.in_shared else "y_row") if self.spec.keeps_exps else ""
         return Walk(source, keeps, self.spec.vec_first, is_raw=self._is_raw)
@@ -141,7 +152,7 @@ class Dataflow(ThreadNames):
     def write_walk(self) -> Walk:
         """The pass that makes the output."""
         if self.spec.in_registers:
-            return Walk("values", "values", count=self.used)
+            return Walk(self.values, self.values, count=self.used)
         source = "y_row" if self.spec.parks else "row_cache" if self.spec.in_shared else "x_row"
         is_raw = self._is_raw and not self.spec.keeps_exps
         return Walk(source, "y_row", self.spec.vec_second, is_raw=is_raw)
@@ -149,17 +160,17 @@ class Dataflow(ThreadNames):
     @property
     def row_max(self) -> str:
         """The maximum of the row where the output is made."""
-        return "row_state.m" if self._has_row_state else "row_max"
+        return self.of_row("row_state") + ".m" if self._has_row_state else self.of_row("row_max")
 
     @property
     def own_max(self) -> str:
         """The maximum that the exponentials of a paired merge refer to."""
-        return "warp_max" if self.spec.merge.by_warp else "thread_max"
+        return "warp_max" if self.spec.merge.by_warp else self.of_row("thread_max")
 
     @property
     def row_sum(self) -> str:
         """The sum of the row where the output is made."""
-        return "row_state.d" if self._has_row_state else "row_sum"
+        return self.of_row("row_state") + ".d" if self._has_row_state else self.of_row("row_sum")
 
     @property
     def _has_row_state(self) -> bool:
@@ -191,6 +202,18 @@ class Dataflow(ThreadNames):
             "shared": " in shared memory",
         }
         return f", from the {what}{where[self.spec.cache.place]}" if self.spec.cache.place else ""
+
+    # --- Single accesses of rows on their way to registers and back ---
+
+    def loaded(self, element: str) -> str:
+        """Return the load of an element of the input."""
+        call = self.spec.loads.call
+        return f"{call}(&{element})" if call else element
+
+    def stored(self, element: str, value: str) -> str:
+        """Return the statement that stores an element of the output."""
+        call = self.spec.stores.call
+        return f"{call}(&{element}, {value});" if call else f"{element} = {value};"
 
     # --- Vectors ---
 
@@ -249,7 +272,7 @@ class Dataflow(ThreadNames):
         if first or (second and not spec.cache.place):
             rows.append("x_row")
         if second or (first and spec.parks and kernel.phases != ("max",)):
-            rows.append("y_row")
+            rows.append(self.of_row("y_row"))
         return rows[:1] if spec.in_chunks else rows  # where the output takes the input's place
 
     # --- Order of memory ---

@@ -112,6 +112,13 @@ class RowLoop(Choice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RowOrder(Choice):
+    """How a row is dealt to its blocks; `in_parts`: each has one piece, by the template's Part."""
+
+    in_parts: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RowIo(Choice):
     """Where the scans of a row find it, and leave the output.
 
@@ -232,6 +239,13 @@ class Unaligned(Choice):
 
     whole_row: bool = False
     is_shifted: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hint(Choice):
+    """What an access tells the caches: the `call` that makes it; '' for a plain one."""
+
+    call: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,7 @@ from typing import Any
 from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE, arch_number
 from kgen.specs.axes import listed_values
 from kgen.specs.choice import Choice
-from kgen.specs.fields import AXES, CHOICE_AXES, format_value, short_name
+from kgen.specs.fields import AXES, CHOICE_AXES, SWEPT_NUMBERS, format_value, short_name
 from kgen.specs.rules import Problem, natural_topology, problems, problems_for
 from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import DEFAULT_COLS, Spec, differences
@@ -23,6 +23,7 @@ MAX_PLACES = 60
 # What is worth trying on the axes whose values are not listed by a type.
 _TRIED: dict[str, tuple[Any, ...]] = {
     "threads_per_row": (None, 1, 2, 4, 8, 16, WARP_SIZE),
+    "rows_at_once": SWEPT_NUMBERS["rows_at_once"],
     "vec_size": (1, 2, 4),
     "items_per_thread": (None, 1, 4),
     "tile_size": (None, 1024),

@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS
-from kgen.specs.rules.caches import cache_of_inputs
-from kgen.specs.rules.threads import is_connected, natural_topology
+from kgen.specs.rules.caches import cache_of_inputs, rows_at_once_are_in_registers
+from kgen.specs.rules.threads import (
+    is_connected,
+    natural_topology,
+    rows_at_once_need_no_barrier,
+)
 from kgen.specs.spec import Spec
 
 # Returns where an axis of a spec goes that was derived from a base.
@@ -142,6 +146,23 @@ def _cache(spec: Spec, base: Spec) -> str:
     return "none" if spec.in_chunks and spec.in_shared else cache
 
 
+@follower(
+    "rows_at_once",
+    *("target", "threads_per_row", "row_split", "row_io", "topology", "update", "cache", "trip"),
+    *("next_row",),
+    reads=("threads_per_block",),
+)
+def _rows_at_once(spec: Spec, base: Spec) -> int:
+    alone = (*rows_at_once_are_in_registers(spec), *rows_at_once_need_no_barrier(spec))
+    return 1 if alone else spec.rows_at_once
+
+
+@follower("row_order", "target", "row_split", "cache")
+def _row_order(spec: Spec, base: Spec) -> str:
+    has_parts = spec.row_split.in_one_launch and spec.in_registers
+    return spec.row_order if has_parts else "interleaved"
+
+
 @follower("vec_size", "target")
 def _vec_size(spec: Spec, base: Spec) -> int:
     return 1 if spec.is_host else spec.vec_size
@@ -189,6 +210,17 @@ def _unaligned(spec: Spec, base: Spec) -> str:
     if not spec.vectorises or spec.cache.is_copied or (spec.unaligned.is_shifted and not can_shift):
         return "scalar_row"
     return spec.unaligned
+
+
+@follower("loads", "cache", "row_io", "next_row")
+def _loads(spec: Spec, base: Spec) -> str:
+    can_stream = spec.in_registers and not (spec.in_chunks or spec.next_row.in_shared)
+    return spec.loads if can_stream else "plain"
+
+
+@follower("stores", "cache", "row_io")
+def _stores(spec: Spec, base: Spec) -> str:
+    return spec.stores if spec.in_registers and not spec.in_chunks else "plain"
 
 
 @follower("prefetch", "vec_scans", "vec_size", "cache", "row_io")

@@ -20,6 +20,8 @@ MAX_STRIDE_BLOCKS = 2**18
 # The shape when no other is named, and the row length that `auto` items cover: the main study's.
 DEFAULT_ROWS = 1024
 DEFAULT_COLS = 4096
+# The axes that say what an access tells the caches.
+HINT_AXES = ("loads", "stores")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +96,14 @@ class Spec(Axes):
         return int(self.row_split.cluster_size.of(self))
 
     @property
+    def groups_per_block(self) -> int:
+        """Groups of threads in a block, each of which has rows of its own."""
+        return max(1, self.threads_per_block // self.row_threads)
+
+    @property
     def rows_per_block(self) -> int:
         """Rows that a block works on at the same time."""
-        return max(1, self.threads_per_block // self.row_threads)
+        return self.groups_per_block * self.rows_at_once
 
     @property
     def grid(self) -> Formula:
@@ -237,6 +244,11 @@ class Spec(Axes):
         return self.vectorises or self.in_chunks
 
     @property
+    def hints(self) -> dict[str, str]:
+        """The axes of accesses that tell the caches something: axis -> choice."""
+        return {name: of for name in HINT_AXES if (of := getattr(self, name)).call}
+
+    @property
     def scans(self) -> int:
         """How many times the program reads the input from global memory."""
         if self.in_registers or self.scans_shared:
@@ -298,8 +310,13 @@ class Spec(Axes):
 
     @property
     def values_kept(self) -> int:
-        """Values that a thread has in registers, those of the next row among them."""
-        return self.slots * self.next_row.rows_kept
+        """Values that a thread has in registers, of all its rows and of those on their way."""
+        return self.slots * self.rows_kept
+
+    @property
+    def rows_kept(self) -> int:
+        """Rows of which a thread has its part in registers."""
+        return self.rows_at_once * self.next_row.rows_kept
 
     @property
     def capacity(self) -> int:

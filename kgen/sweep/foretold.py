@@ -23,6 +23,8 @@ from kgen.toolchain.binary import KernelResources
 LEAST_REGISTERS = 32
 # What it takes beside the values that it keeps, as ptxas reports of v13.
 OTHER_REGISTERS = 15
+# And for each further row at once: where it goes and how long it is.
+ROW_REGISTERS = 5
 # ptxas hands them out to warps in units of so many a thread.
 REGISTER_STEP = 8
 # Elements of a sector: rows of no multiple of them share sectors with their neighbours.
@@ -42,7 +44,8 @@ def foretold_us(point: Point, gpu: ModelGpu = REFERENCE_GPU) -> float:
 def registers(spec: Spec) -> int:
     """Return about how many registers a thread of a resolved spec takes."""
     kept = spec.values_kept if spec.in_registers else spec.tile_slots if spec.is_tiled else 0
-    wanted = max(LEAST_REGISTERS, kept + OTHER_REGISTERS)
+    others = OTHER_REGISTERS + ROW_REGISTERS * (spec.rows_at_once - 1)
+    wanted = max(LEAST_REGISTERS, kept + others)
     resident = spec.threads_per_block * (spec.min_blocks_per_sm or 1)
     share = min(255, REGISTERS_PER_SM // resident // REGISTER_STEP * REGISTER_STEP)
     return min(share, ceil_div(wanted, REGISTER_STEP) * REGISTER_STEP)

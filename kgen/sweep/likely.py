@@ -88,6 +88,7 @@ def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
     """Rows of a part of a warp, or of one warp."""
     lanes: Axes = {
         "threads_per_row": (1, 2, 4, 8, 16, 32),
+        "rows_at_once": (1, 2, 4),
         "threads_per_block": (64, 128, 256, 512),
     }
     grids = tuple(REFERENCE_GPU.multiprocessors * waves for waves in _GRID_WAVES)
@@ -181,6 +182,7 @@ def _kind(spec: Spec) -> object:
         spec.row_loop,
         spec.next_row,
         spec.threads_per_row,
+        spec.rows_at_once,
     )
 
 
@@ -194,4 +196,4 @@ def _is_sensible(point: Point) -> bool:
     if bound is None:
         return True
     tighter = spec.replace(min_blocks_per_sm=bound + 1)
-    return spec.slots >= BOUND_VALUES and value_limit(tighter) < spec.slots
+    return spec.values_kept >= BOUND_VALUES and value_limit(tighter) < spec.slots

@@ -186,10 +186,10 @@ class _Launch:
         meanwhile, and blocks, of which some load while others store. The first wave has no such
         mixture, so a launch of one wave is not slowed.
         """
-        blocks = self._resident() / self.gpu.multiprocessors
+        spec, blocks = self.spec, self._resident() / self.gpu.multiprocessors
         threads = blocks * self.launch.block
-        kib = threads * self._elements_in_flight() * self.spec.element_bytes / 1024
-        stays = self.spec.in_registers or self.spec.in_shared
+        kib = threads * self._elements_in_flight() * spec.element_bytes / 1024
+        stays = spec.in_registers or spec.in_shared
         trip = path if stays else self.gpu.dram_cycles / self.gpu.mhz
         waiting = FOR_LOADS * trip / kib + FOR_BLOCKS / blocks + FOR_WARPS * WARP_SIZE / threads
         later = 1 - self._resident() / (self.launch.grid * self._rows_in_turn())
@@ -200,7 +200,7 @@ class _Launch:
         spec = self.spec
         if spec.cache.is_copied:
             return self.launch.shared_bytes / spec.element_bytes / self.launch.block
-        return spec.slots if spec.in_registers else LOADS_IN_FLIGHT * spec.vec_size
+        return spec.values_kept if spec.in_registers else LOADS_IN_FLIGHT * spec.vec_size
 
     def _blocks_per_sm(self) -> int:
         """Return the blocks of a multiprocessor that are there at once."""

@@ -33,8 +33,11 @@ RECORDED = Path(__file__).parents[2] / "bench" / "results" / "mutants.json"
 
 # Variants whose kernels have what no version's has.
 OTHERS = [
+    "v7:stores=streaming,loads=streaming,items=1",
     "v13:row_split=cluster",
     "v13:row_loop=grid_stride,grid=16",
+    "v13:row_order=contiguous",
+    "v13:row_order=contiguous,row_loop=grid_stride,grid=16,next_row=bulk",
     "v13:blocks_per_row=16",
     "k2:vec=4",
     "k3:vec=4",
@@ -45,6 +48,8 @@ OTHERS = [
     "v5:row_map=thread",
     "v5:threads_per_row=64,row_loop=grid_stride,exp=exp2",
     "v8:threads_per_row=8,vec=4,cache=registers",
+    "v10:rows_at_once=2",
+    "v10:rows_at_once=4,threads_per_row=1,row_loop=grid_stride,items=2",
     "v12:threads_per_row=1,cache=exps_registers,items=16,row_loop=grid_stride",
     "v12:row_io=chunk_async",
     "v12:row_io=chunk_bulk,row_loop=grid_stride",

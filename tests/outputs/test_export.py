@@ -44,6 +44,8 @@ OVERRIDES = [
     "v8:cache=inputs_shared,threads=128",
     "v9:grid=auto",
     "v3:next_row=async,vec=4,unaligned=scalar_row,grid=4",
+    "v10:rows_at_once=4,row_loop=grid_stride",
+    "v13:row_order=contiguous,stores=streaming",
     "v9:cache=inputs_shared",
     "v13:cache=exps_shared_bulk,threads=512",
     "v14:cache=inputs_shared_async",

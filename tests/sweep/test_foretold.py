@@ -48,6 +48,13 @@ def test_a_bound_on_registers_is_kept() -> None:
     assert registers(checked("v13:items=5,min_blocks=12")) == 40
 
 
+@pytest.mark.parametrize(("number", "taken"), [(1, 29), (2, 40), (4, 74)])
+def test_rows_at_once_take_registers_each(number: int, taken: int) -> None:
+    """As ptxas reports of rows of 128."""
+    axes = f"merge=separate,update=three_pass,cache=exps_registers,exp=exp2,rows_at_once={number}"
+    assert abs(registers(checked(f"v10:{axes},items=2")) - taken) <= 8
+
+
 def us(variant: str, rows: int, cols: int) -> float:
     return foretold_us(Point(checked(variant), rows, cols))
 

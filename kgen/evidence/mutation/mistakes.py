@@ -52,7 +52,7 @@ class Mutant:
 # for a maximum that is subtracted.
 _STRIDE = r"(THREADS_PER_\w+|WARP_SIZE)"
 _SLOT = r"(warp_\w+|row_states|partial)\[(warp|thread|threadIdx\.x / WARP_SIZE)\] ="
-_MAX = r"(?:(?:row|tile|thread|warp)_max|(?:\w*state\.)?m)\b"
+_MAX = r"(?:(?:row|tile|thread|warp)_max\b(?:\[r\])?|(?:\w*state(?:\[r\])?\.)?m\b)"
 
 MISTAKES = (
     # How the threads of a row meet.
@@ -106,6 +106,12 @@ MISTAKES = (
     Mistake("offset computed in an int", r"static_cast<size_t>\((\w*row)\) \*", r"\1 *"),
     Mistake("offset widened too late", r"static_cast<size_t>\((\w*row)\) (\* \w+)", r"static_cast<size_t>(\1 \2)"),
     Mistake("offset kept in an unsigned", r"const size_t (\w+_start)", r"const unsigned \1"),
+    # Several rows at once.
+    Mistake("one row counted twice", r"first_row \+ r( \* \w+)?\b", r"first_row"),
+    Mistake("rows of a group side by side", r"r \* (?:GROUPS|THREADS)_PER_BLOCK", r"r"),
+    Mistake("guard of the second row dropped", r"(row_cols\[r\] = row < rows) \?", r"\1 || r > 0 ?"),
+    Mistake("last row of a group forgotten", r"r < ROWS_AT_ONCE;", r"r < ROWS_AT_ONCE - 1;"),
+    Mistake("result of the first row", r"(row_(?:max|sum|state))\[r\](?! =)", r"\1[0]"),
     # What a block copies at once.
     Mistake("chunk of another block", r"(x|y) \+ chunk_start", r"\1"),
     Mistake("chunk of too many rows", r"min\((\w+), rows - first_row\) \*", r"\1 *"),
@@ -134,21 +140,24 @@ MISTAKES = (
     # Which of the row's elements a thread takes.
     Mistake("one column too few", r"c < (\w*cols);", r"c < \1 - 1;"),
     Mistake("one column too many", r"c < (\w*cols);", r"c <= \1;"),
-    Mistake("guard one column short", r"c < cols( \?|\))", r"c < cols - 1\1"),
-    Mistake("guard one column long", r"c < cols( \?|\))", r"c <= cols\1"),
+    Mistake("guard one column short", r"c < (cols|part\.end)( \?|\))", r"c < \1 - 1\2"),
+    Mistake("guard one column long", r"c < (cols|part\.end)( \?|\))", r"c <= \1\2"),
     Mistake("stride of a warp", rf"(c|v) \+= {_STRIDE}", r"\1 += \2 / 2"),
-    Mistake("stride of the slots", rf"(= threadIdx[^;]* \+ [ik] \*) {_STRIDE}", r"\1 \2 / 2"),
+    Mistake("stride of the slots", rf"(= (?:part\.begin \+ )?threadIdx[^;]* \+ [ik] \*) {_STRIDE}", r"\1 \2 / 2"),
     Mistake("lane of another warp", rf"threadIdx\.x % {_STRIDE}", r"threadIdx.x % (\1 / 2)"),
-    Mistake("one vector too few", r"v < vecs(;| \?|\))", r"v < vecs - 1\1"),
-    Mistake("one vector too many", r"v < vecs(;| \?|\))", r"v <= vecs\1"),
+    Mistake("one vector too few", r"v < (vecs|part\.end)(;| \?|\))", r"v < \1 - 1\2"),
+    Mistake("one vector too many", r"v < (vecs|part\.end)(;| \?|\))", r"v <= \1\2"),
     Mistake("vectors rounded up", r"(vecs = .*?)(\w+) / VEC_SIZE", r"\1(\2 + VEC_SIZE - 1) / VEC_SIZE"),
     Mistake("one element of a vector too few", r"k < VEC_SIZE;", r"k < VEC_SIZE - 1;"),
     Mistake("vector guard dropped", r"% sizeof\(Vec\) == 0", r"% sizeof(float) == 0"),
-    Mistake("only one pointer's alignment", r" && is_vec_aligned\(\w+\)", r""),
+    Mistake("only one pointer's alignment", r" && is_vec_aligned\([\w[\]]+\)", r""),
     Mistake("only one pointer's alignment", r"is_vec_aligned\(\w+\) && ", r""),
     Mistake("alignment not asked", r"is_aligned \? (\w+ / VEC_SIZE) : 0", r"\1"),
     Mistake("alignment not asked", r"if \((!?)is_aligned\)", r"if (\1true)"),
     Mistake("index scaled twice", r"\(row\)\[v\]", r"(row)[v * VEC_SIZE]"),
+    Mistake("index scaled twice", r"\(row\) \+ v", r"(row) + v * VEC_SIZE"),
+    Mistake("elements of a vector swapped", r"\{word\.x, word\.y", r"{word.y, word.x"),
+    Mistake("elements of a vector swapped", r"\{vec\.at\[0\], vec\.at\[1\]", r"{vec.at[1], vec.at[0]"),
     Mistake("index not scaled", r"\[v \* VEC_SIZE \+ k\]", r"[v + k]"),
     Mistake("tail forgotten", r"c = vecs \* VEC_SIZE \+", r"c = cols +"),
     Mistake("tail one late", r"c = vecs \* VEC_SIZE \+", r"c = vecs * VEC_SIZE + 1 +"),
@@ -177,7 +186,7 @@ MISTAKES = (
     Mistake("last prefetch skipped", r"if \(v \+ (\w+) < vecs\)", r"if (v + 2 * \1 < vecs)"),
     Mistake("prefetch past the end", r"if \(v \+ \w+ < vecs\) ", r""),
     # What is computed of them.
-    Mistake("maximum starts at 0", r"(thread_max = |return )-FLT_MAX;", r"\g<1>0.0f;"),
+    Mistake("maximum starts at 0", r"(thread_max(?:\[r\])? = |return )-FLT_MAX;", r"\g<1>0.0f;"),
     Mistake("sum starts at 1", r"(thread_sum = |return )0\.0f;", r"\g<1>1.0f;"),
     Mistake("empty state at 0", r"\{-FLT_MAX, 0\.0f\}", r"{0.0f, 0.0f}"),
     Mistake("empty state at -inf", r"\{-FLT_MAX, 0\.0f\}", r"{-INFINITY, 0.0f}"),
@@ -185,18 +194,19 @@ MISTAKES = (
     Mistake("padding counts", r"(: |\] = )-INFINITY;", r"\g<1>0.0f;"),
     Mistake("minimum for maximum", r"fmaxf\(", r"fminf("),
     Mistake("maximum not updated", r"state\.m = (?:m|x|fmaxf\(state\.m, x\));", r";"),
-    Mistake("maximum not subtracted", rf"([\w.]+(?:\[\w\])?) - {_MAX}", r"\1"),
-    Mistake("+inf forgotten", r"if \(\w+\.m == INFINITY\) \w+\.d = NAN;", r";"),
+    Mistake("maximum not subtracted", rf"([\w.]+(?:\[\w\])*) - {_MAX}", r"\1"),
+    Mistake("+inf forgotten", r"if \(\S+\.m == INFINITY\) \S+\.d = NAN;", r";"),
     Mistake("rescale dropped", r"((?:\w*state|a|b)\.d) \* (?:e\b|\w+\([\w.]+ - [mx]\))", r"\1"),
     Mistake("rescale of the thread dropped", r"(thread_state\.d) \* \w+\(.*\)", r"\1"),
-    Mistake("rescale dropped at the write", r"([\w.]+\[\w\]) \* rescale", r"\1"),
+    Mistake("rescale dropped at the write", r"([\w.]+(?:\[\w\])+) \* rescale", r"\1"),
     Mistake("rescale by the wrong sign", r"\((\w*state|a|b)\.m - ([mx])\)", r"(\2 - \1.m)"),
     Mistake("rescale of the smaller", r"x > state\.m", r"x < state.m"),
     Mistake("base of the exponent forgotten", r"t \* LOG2_E", r"t"),
-    Mistake("sum not applied", r" \* inverse_sum;| / row_sum;| / row_state\.d;| - log_sum;", r";"),
-    Mistake("sum not inverted", r"1\.0f / ([\w.]+);", r"\1;"),
-    Mistake("logarithm forgotten", r"logf\(([\w.]+)\)", r"\1"),
+    Mistake("sum not applied", r" \* inverse_sum;| / row_sum(?:\[r\])?;| / row_state(?:\[r\])?\.d;| - log_sum;", r";"),
+    Mistake("sum not inverted", r"1\.0f / ([\w.[\]]+);", r"\1;"),
+    Mistake("logarithm forgotten", r"logf\(([\w.[\]]+)\)", r"\1"),
     Mistake("output left unwritten", r"\b(y|y_row|row_cache)\[(c|v)\b([^]]*)\] = ", r"if (\2) \1[\2\3] = "),
+    Mistake("output left unwritten", r"(__stcs\(&\w+\[(c|v)\b)", r"if (\2) \1"),
     Mistake("output left unwritten", r"store_vec\((\w+), v,", r"if (v) store_vec(\1, v,"),
     # What the warps and blocks of a row tell each other.
     Mistake("maximum of the thread used", r"(warp_max = )warp_reduce<Max, WARP_SIZE>\((\w+), WHOLE_WARP\)", r"\1\2"),
@@ -204,6 +214,11 @@ MISTAKES = (
     Mistake("half the states merged", r"threadIdx\.x % (WARPS_PER_\w+|BLOCKS_PER_ROW)", r"threadIdx.x % (\1 / 2)"),
     Mistake("the first states merged alone", r"k < (WARPS_PER_ROW|BLOCKS_PER_ROW);", r"k < 1;"),
     Mistake("rank of the block forgotten", r"blockIdx\.x % BLOCKS_PER_ROW \* THREADS_PER_BLOCK \+ ", r""),
+    Mistake("every block on the first part", r"blockIdx\.x % BLOCKS_PER_ROW \* length", r"0"),
+    Mistake("parts overlap", r"min\(begin \+ length, ", r"min(begin + length + 1, "),
+    Mistake("a gap between parts", r"min\(begin \+ length, ", r"min(begin + length - 1, "),
+    Mistake("end of the part forgotten", r"min\(begin \+ length, size\)", r"size"),
+    Mistake("part one late", r"min\(begin, size\)", r"min(begin + 1, size)"),
     Mistake("two blocks on one part", r"(% BLOCKS_PER_ROW) \* THREADS", r"\1 / 2 * THREADS"),
     Mistake("every block a row of its own", r"blockIdx\.x / BLOCKS_PER_ROW", r"blockIdx.x"),
     Mistake("walk by blocks", r"gridDim\.x / BLOCKS_PER_ROW", r"gridDim.x"),
@@ -232,7 +247,7 @@ MISTAKES = (
     Mistake("message not cleared", r"Word\(slot\)\.store\(0, .*?\);", r";"),
     Mistake("sum not sent", r"Word\(slot\.d\)\.store\(.*?\);", r";"),
     # Rows that are read from the vector boundary below.
-    Mistake("shift forgotten", r"shift = vec_shift\(x_row\)", r"shift = 0"),
+    Mistake("shift forgotten", r"(shift(?:\[r\])?) = vec_shift\(x_row\)", r"\1 = 0"),
     Mistake("shift in bytes", r"% sizeof\(Vec\) / sizeof\(float\)", r"% sizeof(Vec)"),
     Mistake("alignment not asked", r"vec_shift\(y\) == shift", r"true"),
     Mistake("mask one column late", r"(\+ k) >= shift", r"\1 > shift"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.specs.rules.problem import Problem, number_rule, rule
-from kgen.specs.spec import Spec
+from kgen.specs.spec import HINT_AXES, Spec
 
 MAX_TILE_SIZE = 2**18
 
@@ -65,6 +65,26 @@ def shifted_rows_are_in_registers(spec: Spec) -> Iterator[Problem]:
             f"unaligned={spec.unaligned} with cache={spec.cache} and vec_scans={spec.vec_scans}: "
             "rows are shifted on their way into registers; use cache=inputs_registers,vec_scans="
             "both or unaligned=scalar_groups",
+        )
+
+
+@rule(*HINT_AXES, "cache", "row_io", "next_row")
+def streamed_rows_come_by_once(spec: Spec) -> Iterator[Problem]:
+    """A hint says that nobody comes back: rows on their way to registers, and back to memory."""
+    goes_straight = spec.in_registers and not spec.in_chunks
+    for axis, choice in spec.hints.items():
+        if not goes_straight:
+            yield Problem(
+                (axis, "cache", "row_io"),
+                f"{axis}={choice} with cache={spec.cache} and row_io={spec.row_io}: only rows that "
+                "go straight to registers and back are accessed once; "
+                f"use {axis}=plain or cache=inputs_registers,row_io=direct",
+            )
+    if spec.loads.call and spec.next_row.in_shared:
+        yield Problem(
+            ("loads", "next_row"),
+            f"loads={spec.loads} with next_row={spec.next_row}: the row is loaded from shared "
+            "memory, which has no such load; use loads=plain or next_row=registers",
         )
 
 

@@ -21,6 +21,7 @@ REGISTER_USE = (
     "vec_size",
     "target",
     "threads_per_row",
+    "rows_at_once",
     "update",
     "tile_size",
     "threads_per_block",
@@ -116,6 +117,39 @@ def copies_are_of_whole_vectors(spec: Spec) -> Iterator[Problem]:
         )
 
 
+@rule("rows_at_once", "cache", "row_io", "trip", "update", "next_row")
+def rows_at_once_are_in_registers(spec: Spec) -> Iterator[Problem]:
+    """All of these rows are loaded before the first is worked on."""
+    if spec.rows_at_once == 1:
+        return
+    if spec.next_row.is_ahead:
+        yield Problem(
+            ("rows_at_once", "next_row"),
+            f"rows_at_once={spec.rows_at_once} with next_row={spec.next_row}: rows at once have "
+            "loads enough on their way; use rows_at_once=1 or next_row=none",
+        )
+    if not spec.in_registers or spec.in_chunks or spec.trip.is_runtime or spec.is_tiled:
+        yield Problem(
+            ("rows_at_once", "cache", "row_io", "trip", "update"),
+            f"rows_at_once={spec.rows_at_once} with cache={spec.cache}, row_io={spec.row_io}, "
+            f"trip={spec.trip} and update={spec.update}: rows that are loaded together are whole, "
+            "in registers; use rows_at_once=1 or cache=inputs_registers,row_io=direct,trip=static "
+            "and an update that is not by tiles",
+        )
+
+
+@rule("row_order", "row_split", "cache")
+def parts_are_of_split_rows(spec: Spec) -> Iterator[Problem]:
+    """How a row is dealt to its blocks matters where several of them keep it."""
+    if spec.row_order.in_parts and not (spec.row_split.in_one_launch and spec.in_registers):
+        yield Problem(
+            ("row_order", "row_split", "cache"),
+            f"row_order={spec.row_order} with row_split={spec.row_split} and cache={spec.cache}: a "
+            "row has parts where blocks of one launch keep it in registers; use "
+            "row_order=interleaved or row_split=cluster,blocks_per_row=2,cache=inputs_registers",
+        )
+
+
 @rule("row_split", "cache")
 def kernels_share_no_registers(spec: Spec) -> Iterator[Problem]:
     """Registers and shared memory end with the kernel."""
@@ -172,10 +206,9 @@ def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
 def _too_many(spec: Spec, axis: str, value: int, slots: int, most: int) -> Problem:
     word = short_name(axis)
     way = f"{word}={most} or less" if most >= 1 else "fewer threads or min_blocks"
-    rows = spec.next_row.rows_kept
-    each = f" of each of {rows} rows" if rows > 1 else ""
+    each = f" of each of {spec.rows_kept} rows" if spec.rows_kept > 1 else ""
     return Problem(
-        (axis, "threads_per_block", "min_blocks_per_sm"),
+        (axis, "rows_at_once", "threads_per_block", "min_blocks_per_sm"),
         f"{word}={value} x vec={spec.vec_size} keeps {slots} values{each} a thread, and with "
         f"threads={spec.threads_per_block} a thread has registers for "
         f"{max(value_limit(spec), 0)}; use {way}",
@@ -193,4 +226,4 @@ def value_limit(spec: Spec) -> int:
     # A warp's registers are handed out in units of 8 a thread.
     share = REGISTERS_PER_SM // resident // 8 * 8
     values = min(MAX_REGISTERS_PER_THREAD, share) - OTHER_REGISTERS
-    return values // spec.next_row.rows_kept
+    return values // spec.rows_kept
