@@ -13,9 +13,8 @@ from kgen.evidence.mutation.campaign import (
     SAME_CODE,
     campaign,
     explanation,
-    explanations,
-    holds_for,
     longest,
+    written_reasons,
 )
 from kgen.evidence.mutation.machine_code import same_machine_code
 from kgen.evidence.mutation.mistakes import MISTAKES, Mutant, mutants
@@ -104,9 +103,9 @@ def test_the_recorded_campaign_is_of_todays_mutants_and_its_survivors_are_explai
 def test_explanations_are_of_mutants_that_are_made() -> None:
     variants = [*VERSIONS, *OTHERS]
     made = {variant: {mutant.key for mutant in all_mutants(variant)} for variant in variants}
-    for entry in [entry for kind in KINDS for entry in explanations(kind)]:
-        meant = [made[variant] for variant in variants if holds_for(entry, checked(variant))]
-        assert set(entry["mutants"]) <= set().union(*meant)
+    for reason in [reason for kind in KINDS for reason in written_reasons()[kind]]:
+        meant = [made[variant] for variant in variants if reason.holds_for(checked(variant))]
+        assert set(reason.mutants) <= set().union(*meant)
 
 
 def test_at_most_one_in_30_is_equivalent_by_a_written_reason() -> None:

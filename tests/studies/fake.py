@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -56,34 +57,18 @@ def report_us(variant: str, rows: int, cols: int) -> float:
     return known or 100.0
 
 
-def measurement(variant: str, rows: int, cols: int, l2: str, samples: np.ndarray) -> Measurement:
+def measurement(
+    variant: str, rows: int, cols: int, l2: str, outcome: Outcome = Outcome.OK, **values: Any
+) -> Measurement:
+    named = {"variant": variant, "rows": rows, "cols": cols, "l2": l2, "outcome": outcome}
+    return Measurement(provenance=PROVENANCE, kind=Kind.VARIANT, **named, **values)
+
+
+def measured(samples: np.ndarray) -> dict[str, Any]:
+    """Return what a measurement says of its samples."""
     times = summarize(samples)
-    return Measurement(
-        provenance=PROVENANCE,
-        kind=Kind.VARIANT,
-        variant=variant,
-        rows=rows,
-        cols=cols,
-        outcome=Outcome.OK,
-        l2=l2,
-        samples_us=tuple(samples.tolist()),
-        median_us=times.median,
-        low_us=times.low,
-        high_us=times.high,
-    )
-
-
-def failure(variant: str, rows: int, cols: int, l2: str, outcome: Outcome) -> Measurement:
-    return Measurement(
-        provenance=PROVENANCE,
-        kind=Kind.VARIANT,
-        variant=variant,
-        rows=rows,
-        cols=cols,
-        outcome=outcome,
-        reason="for a test",
-        l2=l2,
-    )
+    known = {"median_us": times.median, "low_us": times.low, "high_us": times.high}
+    return {"samples_us": tuple(samples.tolist()), **known}
 
 
 class Machine:
@@ -107,10 +92,11 @@ class Machine:
         found = []
         for variant in variants:
             if variant in self.broken:
-                found.append(failure(variant, rows, cols, l2, self.broken[variant]))
+                outcome, reason = self.broken[variant], "for a test"
+                found.append(measurement(variant, rows, cols, l2, outcome, reason=reason))
                 continue
             rng = np.random.default_rng(zlib.crc32(f"{variant} {rows} {cols} {l2}".encode()))
             us = report_us(variant, rows, cols) * self.changes.get((variant, l2), 1)
             samples = us * ramp * rng.lognormal(0, self.noise, ROUNDS)
-            found.append(measurement(variant, rows, cols, l2, samples))
+            found.append(measurement(variant, rows, cols, l2, **measured(samples)))
         return found

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from kgen.errors import MissingTool
 from kgen.evidence.check import CheckRow, check, check_far_rows, walked_rows
@@ -103,17 +103,8 @@ def longest(spec: Spec) -> int:
 
 def _shapes(spec: Spec) -> list[tuple[int, int]]:
     """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
-    threads, vec, walked = spec.row_width, spec.vec_size, walked_rows(spec)
-    lengths = [
-        longest(spec),
-        3,
-        33,
-        257,
-        threads * vec,
-        threads * vec + 1,
-        2 * threads * vec + vec,
-        1,
-    ]
+    vec, step, walked = spec.vec_size, spec.row_width * spec.vec_size, walked_rows(spec)
+    lengths = [longest(spec), 3, 33, 257, step, step + 1, 2 * step + vec, 1]
     lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
     rows = min(ROWS, most_rows(spec))
     # The last row starts on a boundary of vectors and does not end on one.
@@ -134,17 +125,23 @@ def _why_equivalent(original: Source, mutant: Mutant) -> str:
 
 def explanation(kind: str, spec: Spec, key: str) -> str:
     """Return why survivors.toml counts a spec's mutant to `equivalent` or `survivor`; '' if not."""
-    entries = explanations(kind)
-    return next((e["why"] for e in entries if key in e["mutants"] and holds_for(e, spec)), "")
+    reasons = written_reasons()[kind]
+    return next((one.why for one in reasons if key in one.mutants and one.holds_for(spec)), "")
 
 
-def holds_for(entry: Mapping[str, Any], spec: Spec) -> bool:
-    """Return whether an explanation is of such specs."""
-    return bool(formula(entry["where"]).of(spec))
+class WrittenReason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why some mutants do the same, or stay unseen; `where` is a formula of the specs' facts."""
+
+    mutants: tuple[str, ...]
+    where: str
+    why: str
+
+    def holds_for(self, spec: Spec) -> bool:
+        """Return whether it is about such a spec."""
+        return bool(formula(self.where).of(spec))
 
 
 @functools.cache
-def explanations(kind: str) -> list[dict[str, Any]]:
-    """Return the explanations that survivors.toml has of a kind, each with mutants, where, why."""
-    entries: list[dict[str, Any]] = tomllib.loads(SURVIVORS.read_text(encoding="utf-8"))[kind]
-    return entries
+def written_reasons() -> dict[str, tuple[WrittenReason, ...]]:
+    """Return the reasons that survivors.toml has, by their kind."""
+    return msgspec.toml.decode(SURVIVORS.read_bytes(), type=dict[str, tuple[WrittenReason, ...]])
