@@ -1,12 +1,13 @@
 """Times the generator's kernels beside copies and peers, on named and on drawn shapes.
 
 usage: python bench/limit.py FOLDER [--shapes ROWSxCOLS,...] [--drawn N] [--seed N] [--seconds S]
+                             [--at-once N]
 
-Needs a GPU. For each shape a sweep of what a default sweep tries beside the named versions finds
-the winner, and one run of the default protocol times the winner beside the copies and all peers.
-FOLDER gets sweep-ROWSxCOLS.json and bench-ROWSxCOLS.json; a shape that has both is left alone.
-Drawn shapes have 2^a rows and 2^b columns, a and b uniform over the whole range, as far as the
-matrix has 2^14 to 2^27 elements.
+Needs a GPU. For each shape a default sweep finds the winner, and one run of the default protocol
+times the winner beside the copies and all peers. FOLDER gets sweep-ROWSxCOLS.json and
+bench-ROWSxCOLS.json; a shape that has both is left alone. Drawn shapes have 2^a rows and 2^b
+columns, a and b uniform over the whole range, as far as the matrix has 2^14 to 2^27 elements.
+With --at-once the peers first compile for that many shapes at a time; none of those times is kept.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 SHAPES = (
@@ -57,6 +60,13 @@ def fastest(path: Path, kind: str) -> dict[str, Any] | None:
     return min(timed, key=lambda row: row["median_us"], default=None)
 
 
+def compile_peers(shape: str, folder: Path) -> None:
+    """Have the peers fill their caches."""
+    rows, cols = shape.split("x")
+    size = ("--rows", rows, "--cols", cols, "--db", str(folder / f"compile-{shape}.db"))
+    kgen("bench", "v5", *size, "--peers", "--seconds", "0.1")
+
+
 def measure(shape: str, folder: Path, seconds: float) -> str:
     """Sweep a shape and time its winner beside the peers; return a line of the table."""
     rows, cols = shape.split("x")
@@ -64,20 +74,42 @@ def measure(shape: str, folder: Path, seconds: float) -> str:
     swept, benched = folder / f"sweep-{shape}.json", folder / f"bench-{shape}.json"
     started = time.monotonic()
     if not swept.exists():
-        kgen("sweep", *size, "--seconds", "3", "--out", str(swept))
+        kgen("sweep", *size, "--seconds", str(seconds), "--out", str(swept))
     took = time.monotonic() - started
     winner = fastest(swept, "variant")
     if winner and not benched.exists():
         budget = ("--seconds", str(seconds), "--out", str(benched))
         kgen("bench", winner["variant"], *size, "--peers", *budget)
+    return f"{line(shape, benched)}  swept in {took:.0f} s"
+
+
+def line(shape: str, benched: Path) -> str:
+    """Return what a file of one run says of its shape."""
     ours, peer, copy = (fastest(benched, kind) for kind in ("variant", "peer", "copy"))
-    if not (winner and ours and copy):
-        return f"{shape}: not measured"
+    if not (ours and copy):
+        return f"{shape:>14} not measured"
     share = 100 * copy["median_us"] / ours["median_us"]
-    line = f"{shape:>14} {ours['median_us']:8.2f} us {share:4.0f}% of copy"
-    if peer:
-        line += f"  {peer['median_us'] / ours['median_us']:5.2f} of {peer['variant']}"
-    return f"{line}  swept in {took:.0f} s  {winner['variant']}"
+    beside = f"{peer['median_us'] / ours['median_us']:6.3f} of {peer['variant']}" if peer else ""
+    return (
+        f"{shape:>14} {ours['median_us']:8.2f} us {share:4.0f}% of copy {beside} {ours['variant']}"
+    )
+
+
+def summary(files: Sequence[Path]) -> str:
+    """Return how all shapes went: geometric means, and how far behind ours ever is."""
+    peers, torch = [], []
+    for path in files:
+        ours, peer = fastest(path, "variant"), fastest(path, "peer")
+        if not (ours and peer):
+            continue
+        peers.append(peer["median_us"] / ours["median_us"])
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        eager = [row["median_us"] for row in rows if row["variant"] == "torch"]
+        torch += [us / ours["median_us"] for us in eager if us]
+    return (
+        f"{len(peers)} shapes; best peer / ours: geometric mean {geometric_mean(peers):.3f}, least "
+        f"{min(peers):.3f}; torch / ours: geometric mean {geometric_mean(torch):.3f}"
+    )
 
 
 def main() -> None:
@@ -88,11 +120,18 @@ def main() -> None:
     parser.add_argument("--drawn", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--at-once", type=int, default=0)
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     named = [shape for shape in asked.shapes.split(",") if shape]
-    for shape in (*named, *drawn(asked.drawn, asked.seed)):
+    shapes = [*named, *drawn(asked.drawn, asked.seed)]
+    if asked.at_once:
+        with ThreadPoolExecutor(asked.at_once) as pool:
+            list(pool.map(lambda shape: compile_peers(shape, asked.folder), shapes))
+    for shape in shapes:
         print(measure(shape, asked.folder, asked.seconds), flush=True)
+    if files := sorted(asked.folder.glob("bench-*.json")):
+        print(summary(files))
 
 
 if __name__ == "__main__":

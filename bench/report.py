@@ -31,10 +31,11 @@ PAGE = "RESULTS.md"
 SECTIONS: tuple[tuple[str, Callable[[Path], Section]], ...] = (
     ("h200/bench_cold.json", partial(bench_section, title="Softmax from memory, L2 cold")),
     ("h200/bench_short.json", partial(bench_section, title="Short rows from memory, L2 cold")),
-    ("h200/bench_limit.json", partial(bench_section, title="Long and few rows, L2 cold")),
+    ("h200/bench_limit.json", partial(bench_section, title="Long, few and odd rows, L2 cold")),
     ("h200/bench_warm.json", partial(bench_section, title="Softmax on the same matrix, L2 warm")),
     ("h200/bench_report.json", partial(bench_section, title="Launch by launch, as the report")),
     ("h200/studies.json", partial(studies_section, title="The studies on this machine")),
+    ("h200/studies_ours.json", partial(studies_section, title="Our study, of v10 to v14")),
     ("h200/sweep_*.json", sweep_section),
     ("h200/search.json", partial(search_section, title="Halving against the full search")),
     ("h200/revision.json", partial(object_section, title="Files of today beside a revision")),

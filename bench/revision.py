@@ -67,7 +67,7 @@ def main() -> None:
     """Time all shapes, write the file, and print the extremes of each shape."""
     revision, file, *named = sys.argv[1:]
     shapes = [tuple(map(int, text.split("x"))) for text in named] or SHAPES
-    protocol, provenance = find_protocol("rotated", "cold", budget_s=15.0), this_run()
+    protocol, provenance = find_protocol("rotated", "cold", budget_s=6.0), this_run()
     found = [compared(revision, (rows, cols), protocol, provenance) for rows, cols in shapes]
     records = [record for of_shape in found for record in of_shape]
     content = {"machine": asdict(provenance), "method": str(protocol), "revision": revision}

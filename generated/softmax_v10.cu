@@ -6,9 +6,10 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v10
-// spec      op=softmax target=device threads_per_row=16 row_split=none blocks_per_row=1
-//           row_loop=once row_io=direct topology=warp merge=paired update=online_shared
-//           cache=inputs_registers vec_size=4 vec_scans=both unaligned=scalar_groups prefetch=false
+// spec      op=softmax target=device threads_per_row=16 rows_at_once=1 row_split=none
+//           blocks_per_row=1 row_order=interleaved row_loop=once row_io=direct next_row=none
+//           topology=warp merge=paired update=online_shared cache=inputs_registers vec_size=4
+//           vec_scans=both unaligned=scalar_groups loads=plain stores=plain prefetch=false
 //           items_per_thread=4 trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
 // parent    v7: threads_per_row auto -> 16, topology two_level -> warp, items_per_thread auto -> 4
@@ -17,7 +18,7 @@
 // launch    grid = ceil(rows / 16), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v10
-//           (kgen 0.1.0, templates 1594ac59)
+//           (kgen 0.1.0, templates 008263a6)
 
 #include <cfloat>
 #include <cmath>

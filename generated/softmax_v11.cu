@@ -7,9 +7,10 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v11
-// spec      op=softmax target=device threads_per_row=auto row_split=none blocks_per_row=1
-//           row_loop=once row_io=direct topology=all_warps merge=by_warp update=three_pass
-//           cache=exps_registers vec_size=4 vec_scans=both unaligned=shift prefetch=false
+// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=none
+//           blocks_per_row=1 row_order=interleaved row_loop=once row_io=direct next_row=none
+//           topology=all_warps merge=by_warp update=three_pass cache=exps_registers vec_size=4
+//           vec_scans=both unaligned=shift loads=plain stores=plain prefetch=false
 //           items_per_thread=4 trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
 // parent    v7: topology two_level -> all_warps, merge paired -> by_warp, update online_shared ->
@@ -20,7 +21,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v11
-//           (kgen 0.1.0, templates 1594ac59)
+//           (kgen 0.1.0, templates 008263a6)
 
 #include <cfloat>
 #include <cmath>

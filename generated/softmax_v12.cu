@@ -6,9 +6,10 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v12
-// spec      op=softmax target=device threads_per_row=16 row_split=none blocks_per_row=1
-//           row_loop=once row_io=chunk topology=warp merge=separate update=three_pass
-//           cache=exps_registers vec_size=1 vec_scans=none unaligned=scalar_row prefetch=false
+// spec      op=softmax target=device threads_per_row=16 rows_at_once=1 row_split=none
+//           blocks_per_row=1 row_order=interleaved row_loop=once row_io=chunk next_row=none
+//           topology=warp merge=separate update=three_pass cache=exps_registers vec_size=1
+//           vec_scans=none unaligned=scalar_row loads=plain stores=plain prefetch=false
 //           items_per_thread=20 trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
 // parent    v10: row_io direct -> chunk, merge paired -> separate, update online_shared ->
@@ -20,7 +21,7 @@
 // launch    grid = ceil(rows / 8), block = 128
 //           dynamic shared memory = 4 * (8 * cols + 3) bytes
 // rebuild   kgen build --variant v12
-//           (kgen 0.1.0, templates 1594ac59)
+//           (kgen 0.1.0, templates 008263a6)
 
 #include <cfloat>
 #include <cmath>

@@ -7,9 +7,10 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v13
-// spec      op=softmax target=device threads_per_row=auto row_split=cluster_async blocks_per_row=8
-//           row_loop=once row_io=direct topology=all_warps merge=by_warp update=three_pass
-//           cache=exps_registers vec_size=4 vec_scans=both unaligned=scalar_row prefetch=false
+// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=cluster_async
+//           blocks_per_row=8 row_order=interleaved row_loop=once row_io=direct next_row=none
+//           topology=all_warps merge=by_warp update=three_pass cache=exps_registers vec_size=4
+//           vec_scans=both unaligned=scalar_row loads=plain stores=plain prefetch=false
 //           items_per_thread=1 trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
 // parent    v11: row_split none -> cluster_async, blocks_per_row 1 -> 8, unaligned shift ->
@@ -20,7 +21,7 @@
 //           dynamic shared memory = 0 bytes
 //           clusters of 8 blocks, which the kernel itself states
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates 1594ac59)
+//           (kgen 0.1.0, templates 008263a6)
 
 #include <cooperative_groups.h>
 

@@ -7,9 +7,10 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v14
-// spec      op=softmax target=device threads_per_row=auto row_split=co_resident blocks_per_row=32
-//           row_loop=once row_io=direct topology=all_warps merge=by_warp update=three_pass
-//           cache=exps_registers vec_size=4 vec_scans=both unaligned=scalar_row prefetch=false
+// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=co_resident
+//           blocks_per_row=32 row_order=interleaved row_loop=once row_io=direct next_row=none
+//           topology=all_warps merge=by_warp update=three_pass cache=exps_registers vec_size=4
+//           vec_scans=both unaligned=scalar_row loads=plain stores=plain prefetch=false
 //           items_per_thread=1 trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
 // parent    v13: row_split cluster_async -> co_resident, blocks_per_row 8 -> 32
@@ -21,7 +22,7 @@
 //           messages: 16 * rows * 32 * 32 bytes, zeroed once, before the first launch
 //           launch: not 0, nor the number of a launch before that was broken off
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates 1594ac59)
+//           (kgen 0.1.0, templates 008263a6)
 
 #include <cfloat>
 #include <cmath>

@@ -6,11 +6,12 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v9
-// spec      op=softmax target=device threads_per_row=auto row_split=none blocks_per_row=1
-//           row_loop=grid_stride row_io=direct topology=two_level merge=paired update=online
-//           cache=none vec_size=4 vec_scans=both unaligned=scalar_row prefetch=false
-//           items_per_thread=auto trip=static tile_size=auto threads_per_block=256 grid_blocks=256
-//           min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
+// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=none
+//           blocks_per_row=1 row_order=interleaved row_loop=grid_stride row_io=direct next_row=none
+//           topology=two_level merge=paired update=online cache=none vec_size=4 vec_scans=both
+//           unaligned=scalar_row loads=plain stores=plain prefetch=false items_per_thread=auto
+//           trip=static tile_size=auto threads_per_block=256 grid_blocks=256 min_blocks_per_sm=auto
+//           exp=expf normalize=reciprocal static_cols=auto
 // parent    v6_double: row_loop once -> grid_stride, update online_shared -> online, grid_blocks
 //           auto -> 256
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes (rows aligned to 16 use
@@ -18,7 +19,7 @@
 // launch    grid = min(rows, 256), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v9
-//           (kgen 0.1.0, templates 1594ac59)
+//           (kgen 0.1.0, templates 008263a6)
 //
 // A block uses the same shared memory for one row after the other: the last __syncthreads of
 // row_reduce keeps the next row from writing there while this one's result is still being read.

@@ -14,6 +14,7 @@ from kgen.specs.versions import VERSIONS
 CHOICES = {
     **{axis: st.sampled_from(list(choices(axis).values())) for axis in CHOICE_AXES},
     "threads_per_row": st.sampled_from([None, 1, 2, 8, 16, 32, 64]),
+    "rows_at_once": st.sampled_from([1, 2, 4]),
     "blocks_per_row": st.sampled_from([1, 2, 4]),
     "vec_size": st.sampled_from([1, 2, 4]),
     "prefetch": st.booleans(),

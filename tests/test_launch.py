@@ -27,7 +27,14 @@ def planned(variant: str, rows: int, cols: int) -> LaunchPlan:
         ("v5:cache=shared", 3, 257, 3, 256, 257 * 4),
         ("v6:cache=shared", 3, 257, 3, 256, 260 * 4),
         ("v8:cache=shared", 9, 257, 2, 256, 8 * 257 * 4),
+        ("v13:cache=inputs_shared", 3, 257, 24, 128, 9 * 4 * 4),  # a block has 9 vectors or fewer
+        ("v11:cache=exps_shared_bulk", 3, 257, 3, 256, 260 * 4),
         ("k1:cache=shared,threads=32", 33, 9, 2, 32, 32 * 9 * 4),
+        ("v11:next_row=async,grid=4", 9, 4096, 4, 256, 4 * 256 * 16),
+        ("v13:next_row=bulk,grid=16,items=3", 9, 4096, 16, 128, 3 * 128 * 16),
+        ("v13:next_row=registers,grid=16", 9, 4096, 16, 128, 0),
+        ("v10:rows_at_once=2", 33, 67, 2, 256, 0),
+        ("v10:rows_at_once=4,threads_per_row=1,threads=32", 257, 17, 3, 32, 0),
         ("cpu", 1025, 257, 1, 1, 0),
     ],
 )
@@ -43,6 +50,7 @@ def test_one_launch(variant: str, rows: int, cols: int, grid: int, block: int, s
         ("v5", 9, 2, 9, 7),
         ("k1", 1025, 513, 3, 1),  # 512 rows a block
         ("v8", 1025, 9, 129, 127),  # 8 rows a block
+        ("v10:rows_at_once=2,items=17", 1025, 33, 33, 31),  # 32 rows a block
         ("v9", 1025, 5, 1025, 1020),  # 256 blocks, but for this
         ("t1", 9, 2, 18, 14),  # two tiles a row
     ],

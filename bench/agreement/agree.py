@@ -1,7 +1,8 @@
 """Asks NVIDIA's tools on a GPU what kgen's CPU executor says without one, and writes both down.
 
-usage: python bench/agreement/agree.py FOLDER
-Needs a GPU, PyCUDA, compute-sanitizer, ncu and GCC. Writes FOLDER/agreement.json:
+usage: python bench/agreement/agree.py FOLDER [PART/PARTS]
+Needs a GPU, PyCUDA, compute-sanitizer, ncu and GCC. Writes FOLDER/agreement.json, or with a part
+(1/4, say) FOLDER/clean-PART.json with that part of what is clean, for who has little time:
   clean    every version and 40 combinations under memcheck, racecheck, initcheck and synccheck
   counts   ncu's global load and store instructions, and kgen's, for the report's shapes
   mutants  what the tool that should see a mistake says of it, and what kgen says
@@ -23,10 +24,13 @@ import jobs
 
 from kgen.evidence.check import check
 from kgen.evidence.inputs import make
-from kgen.execute import find_target, observe
+from kgen.execute import find_target, observe, source_for
 from kgen.files import write_atomically
+from kgen.gpu import device_info
 from kgen.profile import ProfileTarget, profile_on_gpu
+from kgen.sources.source import Source
 from kgen.timing.provenance import this_run
+from kgen.toolchain import compile_many
 
 LAUNCH = Path(__file__).parent / "launch.py"
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -41,9 +45,15 @@ def under(tool: str, launched: list[str]) -> tuple[int, str]:
     return (int(summary[1]) if summary else -1), said
 
 
-def clean() -> dict[str, Any]:
-    """Return each tool's errors over all right kernels, and what the reference says of them."""
-    launched = jobs.clean_jobs()
+def _source(job: str) -> Source:
+    name, _, shape = job.rpartition("@")
+    rows, cols = (int(size) for size in shape.split("x"))
+    return source_for(find_target(name), rows, cols)
+
+
+def clean(launched: list[str]) -> dict[str, Any]:
+    """Return each tool's errors over right kernels, and what the reference says of them."""
+    compile_many([_source(job) for job in launched], device_info().arch)  # for all tools, at once
     with ThreadPoolExecutor(len(TOOLS)) as pool:
         found = dict(zip(TOOLS, pool.map(lambda tool: under(tool, launched), TOOLS), strict=True))
     right = {tool: said.count(": right\n") for tool, (_, said) in found.items()}
@@ -108,12 +118,17 @@ def _mutant(job: str, tool: str) -> dict[str, Any]:
 def main() -> None:
     """Ask, compare, write, and print a short table."""
     folder = Path(sys.argv[1])
-    machine = this_run()
+    machine = asdict(this_run())
+    if sys.argv[2:]:
+        part, parts = map(int, sys.argv[2].split("/"))
+        found = {"machine": machine, "clean": clean(jobs.clean_jobs()[part - 1 :: parts])}
+        write_atomically(folder / f"clean-{part}.json", json.dumps(found, indent=1) + "\n")
+        return
     result = {
-        "machine": asdict(machine),
+        "machine": machine,
         "counts": counts(),
         "mutants": mutants(),
-        "clean": clean(),
+        "clean": clean(jobs.clean_jobs()),
     }
     write_atomically(folder / "agreement.json", json.dumps(result, indent=1) + "\n")
     for row in result["counts"]:

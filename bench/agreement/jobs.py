@@ -16,13 +16,24 @@ from kgen.specs.versions import VERSIONS
 from tests.strategies import valid_specs
 
 COMBINATIONS = 40
-# Rows of a part of a warp, of several warps of a larger block, and another operation.
+# Rows of a part of a warp, of several warps of a larger block, another operation; chunks and rows
+# that come asynchronously, and blocks that share a row and go on to further ones.
 BESIDE = (
     "v8:threads_per_row=2",
     "v8:threads_per_row=8,vec=4,cache=registers",
     "v8:threads_per_row=4,row_loop=grid_stride,grid=3",
     "v5:threads_per_row=64",
     "v7:op=log_softmax",
+    "v12:row_io=chunk_async,row_loop=grid_stride,grid=2",
+    "v12:row_io=chunk_bulk,row_loop=grid_stride,grid=2",
+    "v11:cache=exps_shared_async,threads=64",
+    "v11:row_loop=grid_stride,next_row=registers,threads=64,grid=3",
+    "v13:row_split=cluster,blocks_per_row=4,threads=64,row_loop=grid_stride,grid=8",
+    "v13:blocks_per_row=4,threads=64,row_loop=grid_stride,next_row=async,grid=8",
+    "v13:blocks_per_row=4,threads=64,row_loop=grid_stride,next_row=bulk,unaligned=shift,grid=8",
+    "v13:blocks_per_row=4,threads=64,cache=exps_shared_bulk,row_loop=grid_stride,grid=8",
+    "v14:blocks_per_row=4,threads=64",
+    "v14:blocks_per_row=2,threads=64,cache=exps_shared",
 )
 SHAPES = ((9, 3), (17, 257), (5, 1027))
 # The shapes of the report's load and store counts.

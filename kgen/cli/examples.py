@@ -12,6 +12,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "explain": (
         ("explain v5:threads=48", "why it is refused, and what is near"),
         ("explain v7:items=1 --cols 4096", "whether it runs on a row length"),
+        ("explain v13 --arch sm_80", "what an older GPU lacks of it"),
     ),
     "diff": (
         ("diff v6 v7", "axes and sources of two versions"),

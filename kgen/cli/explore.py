@@ -160,6 +160,9 @@ def explain_variant(
         int | None, typer.Option(help="Rows of the matrix, to explain a shape: 1.")
     ] = None,
     cols: Annotated[int | None, typer.Option(help="Elements of a row, to explain a shape.")] = None,
+    arch: Annotated[
+        str | None, typer.Option(help="An architecture that it is for, as in sm_80.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
@@ -169,16 +172,21 @@ def explain_variant(
     from kgen.sources.edited import read_source
     from kgen.specs.explain import explain
     from kgen.specs.rules import problems_for
+    from kgen.specs.rules.shapes import shared_memory_problems
     from kgen.specs.variants import parse, spelling
     from kgen.text import names_a_file
+    from kgen.toolchain.occupancy import sm_limits
 
     shape = _shape(rows, cols)
     text = with_options(variant, items, vec, threads)
     templates = used_overlay()
     is_file = names_a_file(text)
     spec = read_source(Path(text), templates).spec if is_file else parse(text, templates)
-    found = explain(spec)
+    limits = None if arch is None else sm_limits(arch)
+    found = explain(spec, arch or "")
     on_shape = problems_for(spec, *shape) if shape and not found.problems else []
+    if limits and shape and arch and not (found.problems or on_shape):
+        on_shape += shared_memory_problems(spec, shape[1], limits.block_shared_bytes, arch)
     reasons = [problem.message for problem in (*found.problems, *on_shape)]
     if json:
         print_json(

@@ -58,6 +58,11 @@ class Counts:
         return self.global_loads + self.global_stores
 
     @property
+    def global_sectors(self) -> int:
+        """Sectors that are loaded, and those that are stored."""
+        return self.global_sectors_loaded + self.global_sectors_stored
+
+    @property
     def global_loads(self) -> int:
         """Warp instructions that load from global memory, of all widths."""
         return sum(self.global_loads_by_width)
@@ -117,7 +122,7 @@ class MemoryFault:
     """An access that CUDA does not define, or an output that is not what it should be.
 
     `what` says which: out_of_bounds, uninitialised, unwritten, written_twice or unfenced (a bulk
-    store that reads what no proxy fence lets it see). The first one is
+    copy of, or over, what no proxy fence lets it see). The first one is
     `offset` bytes from the start of the buffer or shared array; `times` is how often the
     instruction did it, or how many elements are unwritten. `message` is the whole as a sentence.
     """

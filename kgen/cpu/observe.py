@@ -34,7 +34,7 @@ _FAULTS = {
     "uninitialised": "{0} of {1}, which nobody has written",
     "written_twice": "second {0} of {1} by another thread, before anybody read the first",
     "unwritten": "nobody writes {1}",
-    "unfenced": "a bulk store {0}s {1}, with no fence_proxy_async since a thread wrote it",
+    "unfenced": "a bulk copy {0}s {1}, with no fence_proxy_async since a thread wrote it",
 }
 _VERBS = {"read": "reads", "write": "writes", "atomic": "updates"}
 _ELEMENT_BYTES = 4

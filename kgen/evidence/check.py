@@ -246,6 +246,8 @@ def boundary_cols(spec: Spec) -> list[int]:
     limits = [1, 2 * vec, 32, threads, threads * vec, 2 * threads * vec, 256, 1000]
     if spec.uses_tiles:
         limits += [spec.tile_cols, 3 * spec.tile_cols]
+    if spec.has_parts:
+        limits += [vec * spec.blocks_per_row, 3 * vec * spec.blocks_per_row]
     if spec.in_registers and spec.items_per_thread is not None:
         limits += [spec.capacity - 1]
     around = {limit + step for limit in limits for step in (-1, 0, 1)}

@@ -68,6 +68,7 @@ def _longest_row(spec: Spec) -> tuple[int, str]:
         return int(spec.capacity), "The longest row that the register cache holds"
     if spec.takes_shared:
         free = MAX_SHARED_BYTES - static_shared_bytes(spec)
-        longest = bisect_right(range(free), free, key=spec.shared_bytes) - 1
+        most = range(free * spec.blocks_per_row)
+        longest = bisect_right(most, free, key=spec.shared_bytes) - 1
         return longest, "The longest row that any GPU's shared memory holds"
     return MAX_DIMENSION, "The longest row that the kernel can count"

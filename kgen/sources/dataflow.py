@@ -16,13 +16,15 @@ from kgen.specs.spec import Spec
 class Walk:
     """One walk over a thread's share of a row: the array it reads, the one it stores to, and how.
 
-    `count` is the number of elements where the array is a thread's own (slots), '' elsewhere.
+    `count` is the number of elements where the array is a thread's own (slots), '' elsewhere;
+    `is_raw`: it has the matrix's elements, not yet what the operation takes of them.
     """
 
     source: str
     to: str = ""
     vectorised: bool = False
     count: str = ""
+    is_raw: bool = False
 
     @property
     def in_slots(self) -> bool:
@@ -51,10 +53,12 @@ class Dataflow(ThreadNames):
 
     @property
     def cols(self) -> str:
-        """The length of what a thread group walks: the row, the block's tile of it, or nothing."""
+        """The length of what a thread group walks: the row, the block's part of it, or nothing."""
         if self.spec.row_split.kernel_per_phase:
             return "tile_cols"
-        return "row_cols" if self.has_idle_groups else self.length
+        if self.spec.has_parts:
+            return "part_cols"
+        return self.of_row("row_cols") if self.has_idle_groups else self.length
 
     # --- Rows in turn ---
 
@@ -80,13 +84,9 @@ class Dataflow(ThreadNames):
         """Return what the operation takes of an element of the matrix."""
         return self.spec.op.input.c({"x": element})
 
-    def element(self, source: str, index: str) -> str:
-        """Return the element of an array at an index."""
-        return self.taken(source, f"{source}[{index}]")
-
-    def taken(self, source: str, element: str) -> str:
-        """Return an element of an array: of the input what the operation takes of it."""
-        return self.input(element) if source == "x_row" else element
+    def taken(self, walk: Walk, element: str) -> str:
+        """Return an element that is walked over: of the matrix what the operation takes of it."""
+        return self.input(element) if walk.is_raw else element
 
     @property
     def slots(self) -> str:
@@ -103,23 +103,45 @@ class Dataflow(ThreadNames):
         """The number of slots that a thread uses of a row."""
         return "used" if self.spec.trip.is_runtime else self.slots
 
+    @property
+    def values(self) -> str:
+        """A thread's part of a row in registers."""
+        return self.of_row("values")
+
+    @property
+    def loaded_rows(self) -> list[tuple[str, str]]:
+        """The kinds and names of what is known of each row once it is loaded."""
+        asked = [self.row_start] if self.load_asks or self.store_asks else []
+        return [("float*", "y_row"), ("int", "row_cols"), *asked, ("float", "values")]
+
     # --- Passes ---
 
     @property
     def first_walk(self) -> Walk:
         """The pass that finds the maximum, or the online one."""
         if self.spec.in_registers:
-            return Walk("values", count=self.used)
-        keeps = "row_cache" if self.spec.in_shared else ""
-        return Walk("x_row", keeps, self.spec.vec_first)
+            return Walk(self.values, count=self.used)
+        keeps = "row_cache" if self.spec.in_shared and not self.spec.cache.is_copied else ""
+        return Walk(self.first_source, keeps, self.spec.vec_first, is_raw=True)
+
+    @property
+    def first_source(self) -> str:
+        """Where the first scan finds the row."""
+        return "row_cache" if self.spec.cache.is_copied else "x_row"
 
     @property
     def sum_walk(self) -> Walk:
         """The pass that sums exponentials."""
         if self.spec.in_registers:
-            return Walk("values", "values" if self.spec.keeps_exps else "", count=self.used)
+            return Walk(self.values, self.values if self.spec.keeps_exps else "", count=self.used)
         source = "row_cache" if self.spec.in_shared else "x_row"
-        return Walk(source, "y_row" if self.spec.parks else "", self.spec.vec_first)
+        keeps = ("row_cache" if self.spec.in_shared else "y_row") if self.spec.keeps_exps else ""
+        return Walk(source, keeps, self.spec.vec_first, is_raw=self._is_raw)
+
+    @property
+    def _is_raw(self) -> bool:
+        """Whether scans after the first meet the matrix's elements as they are."""
+        return self.spec.cache.is_copied or not self.spec.in_shared
 
     @property
     def tile_walk(self) -> Walk:
@@ -130,24 +152,25 @@ class Dataflow(ThreadNames):
     def write_walk(self) -> Walk:
         """The pass that makes the output."""
         if self.spec.in_registers:
-            return Walk("values", "values", count=self.used)
+            return Walk(self.values, self.values, count=self.used)
         source = "y_row" if self.spec.parks else "row_cache" if self.spec.in_shared else "x_row"
-        return Walk(source, "y_row", self.spec.vec_second)
+        is_raw = self._is_raw and not self.spec.keeps_exps
+        return Walk(source, "y_row", self.spec.vec_second, is_raw=is_raw)
 
     @property
     def row_max(self) -> str:
         """The maximum of the row where the output is made."""
-        return "row_state.m" if self._has_row_state else "row_max"
+        return self.of_row("row_state") + ".m" if self._has_row_state else self.of_row("row_max")
 
     @property
     def own_max(self) -> str:
         """The maximum that the exponentials of a paired merge refer to."""
-        return "warp_max" if self.spec.merge.by_warp else "thread_max"
+        return "warp_max" if self.spec.merge.by_warp else self.of_row("thread_max")
 
     @property
     def row_sum(self) -> str:
         """The sum of the row where the output is made."""
-        return "row_state.d" if self._has_row_state else "row_sum"
+        return self.of_row("row_state") + ".d" if self._has_row_state else self.of_row("row_sum")
 
     @property
     def _has_row_state(self) -> bool:
@@ -179,6 +202,18 @@ class Dataflow(ThreadNames):
             "shared": " in shared memory",
         }
         return f", from the {what}{where[self.spec.cache.place]}" if self.spec.cache.place else ""
+
+    # --- Single accesses of rows on their way to registers and back ---
+
+    def loaded(self, element: str) -> str:
+        """Return the load of an element of the input."""
+        call = self.spec.loads.call
+        return f"{call}(&{element})" if call else element
+
+    def stored(self, element: str, value: str) -> str:
+        """Return the statement that stores an element of the output."""
+        call = self.spec.stores.call
+        return f"{call}(&{element}, {value});" if call else f"{element} = {value};"
 
     # --- Vectors ---
 
@@ -223,8 +258,8 @@ class Dataflow(ThreadNames):
         if spec.in_registers:
             return False
         second = spec.vec_second and "write" in kernel.phases
-        first = spec.vec_first and kernel.phases != ("write",) and not spec.is_tiled
-        return first or second
+        by_tiles = spec.is_tiled and not spec.cache.is_copied
+        return second or (spec.vec_first and kernel.phases != ("write",) and not by_tiles)
 
     def aligned_rows(self, kernel: Kernel) -> list[str]:
         """Return the row pointers that must be aligned for the kernel to use vectors."""
@@ -237,7 +272,7 @@ class Dataflow(ThreadNames):
         if first or (second and not spec.cache.place):
             rows.append("x_row")
         if second or (first and spec.parks and kernel.phases != ("max",)):
-            rows.append("y_row")
+            rows.append(self.of_row("y_row"))
         return rows[:1] if spec.in_chunks else rows  # where the output takes the input's place
 
     # --- Order of memory ---
@@ -246,16 +281,27 @@ class Dataflow(ThreadNames):
     def mapping_changes(self) -> bool:
         """Whether the writing scan meets elements that another thread kept."""
         spec = self.spec
-        per_step = spec.row_threads * spec.vec_size
-        ragged = spec.is_tiled and spec.tile_cols % per_step != 0
-        kept_elsewhere = spec.takes_shared or spec.parks
-        return kept_elsewhere and self.reduces and (ragged or spec.vec_first != spec.vec_second)
+        kept_elsewhere = spec.scans_shared or spec.parks
+        changes = self.tiles_are_ragged or spec.vec_first != spec.vec_second
+        return kept_elsewhere and self.reduces and changes
+
+    @property
+    def tiles_are_ragged(self) -> bool:
+        """Whether a thread meets other elements tile by tile than along the row."""
+        spec = self.spec
+        return spec.is_tiled and spec.tile_cols % (spec.row_threads * spec.vec_size) != 0
 
     @property
     def needs_order(self) -> bool:
         """Whether kept elements change hands while the row's reduction orders no memory."""
-        one_kernel = not self.spec.row_split.kernel_per_phase
-        return one_kernel and self.mapping_changes and not self.spec.topology.orders_memory
+        split, topology = self.spec.row_split, self.spec.topology
+        ordered = topology.orders_memory and split.orders_memory
+        return not split.kernel_per_phase and self.mapping_changes and not ordered
+
+    @property
+    def _copied_for_others(self) -> bool:
+        """Whether a thread copies what others work on."""
+        return self.spec.cache.is_bulk and self.reduces
 
     @property
     def shares_between_rows(self) -> bool:
@@ -263,8 +309,10 @@ class Dataflow(ThreadNames):
         spec = self.spec
         # Rows that are not aligned are walked differently, so the next row's threads may be others.
         by_row = spec.vectorises and spec.unaligned.whole_row
-        changes = self.mapping_changes or (by_row and self.reduces)
+        changes = self.mapping_changes or (by_row and self.reduces) or self._copied_for_others
         cache = spec.in_shared and changes
         reused = not spec.topology.reusable and not spec.row_split.in_one_launch  # which alternates
-        # Chunks have barriers of the block before and after they are copied.
-        return spec.row_loop.repeats and (cache or reused) and not spec.in_chunks
+        # Chunks have barriers of the block before and after they are copied, and a row that came in
+        # bulk has one before the next is asked for.
+        has_barriers = spec.in_chunks or spec.next_row.is_bulk
+        return spec.row_loop.repeats and (cache or reused) and not has_barriers

@@ -17,6 +17,9 @@ from kgen.specs.rules import require_valid
 from kgen.specs.spec import Spec
 from kgen.specs.versions import find_version
 
+# Axes that files of before do not name; what their versions have of them is what the files do.
+NEWER = ("row_io", "next_row", "rows_at_once", "row_order", "loads", "stores")
+
 
 def read_source(path: Path, overlay: Overlay = OURS) -> Source:
     """Read a generated (and perhaps edited) `.cu` or `.cpp` with the spec of its header.
@@ -77,7 +80,7 @@ def _spec(path: Path, header: str, version: str, overlay: Overlay) -> Spec:
             raise UsageError(f"{path}: its header's spec names an axis {name!r} that kgen lacks")
         values[name] = _value(path, name, text, overlay)
     # Older headers have the short word for the axes of the row map, and none of those since.
-    newer = {"op", *row_map_axes(values[ROW_MAP])} if ROW_MAP in values else set()
+    newer = {*NEWER, *(("op", *row_map_axes(values[ROW_MAP])) if ROW_MAP in values else ())}
     missing = [name for name in AXES if name not in values and name not in newer]
     if missing:
         raise UsageError(f"{path}: its header's spec lacks {', '.join(missing)}; build it anew")

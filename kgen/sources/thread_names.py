@@ -11,8 +11,10 @@ class ThreadNames:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        # A block of several rows that has barriers: who has no row goes along to them.
-        meets = spec.row_threads > WARP_SIZE or spec.in_chunks
+        self.has_many_rows = spec.rows_at_once > 1
+        # A block of several rows that has barriers: who has no row goes along to them. Of several
+        # rows at once some may be none.
+        meets = spec.row_threads > WARP_SIZE or spec.in_chunks or self.has_many_rows
         self.has_idle_groups = spec.rows_per_block > 1 and meets and not spec.is_host
         self.may_leave = spec.rows_per_block > 1 and not self.has_idle_groups
 
@@ -46,8 +48,13 @@ class ThreadNames:
 
     @property
     def step(self) -> str:
-        """The threads that share a row, those of all its blocks."""
-        return self.stride if self.spec.blocks_per_row == 1 else "THREADS_PER_ROW"
+        """The threads that walk a row, or the block's part of it, side by side."""
+        return "THREADS_PER_ROW" if self._walks_with_others else self.stride
+
+    @property
+    def _walks_with_others(self) -> bool:
+        """Whether all blocks of a row walk it side by side."""
+        return self.spec.blocks_per_row > 1 and not self.spec.has_parts
 
     @property
     def first_row(self) -> str:
@@ -59,9 +66,31 @@ class ThreadNames:
         return f"blockIdx.x * {self.block_rows} + {self.group}"
 
     @property
+    def own_row(self) -> str:
+        """The row of a thread among those that its block has at a time, from `first_row` on."""
+        groups = [self.group] if self.spec.groups_per_block > 1 else []
+        if self.has_many_rows:
+            groups = [f"r * {self.groups}", *groups] if groups else ["r"]
+        return " + ".join(["first_row", *groups])
+
+    @property
+    def groups(self) -> str:
+        """The groups of threads in a block."""
+        return "THREADS_PER_BLOCK" if self.stride == "1" else "GROUPS_PER_BLOCK"
+
+    @property
     def block_rows(self) -> str:
         """The rows that a block has at a time."""
-        return "THREADS_PER_BLOCK" if self.stride == "1" else "ROWS_PER_BLOCK"
+        is_thread_each = self.stride == "1" and not self.has_many_rows
+        return "THREADS_PER_BLOCK" if is_thread_each else "ROWS_PER_BLOCK"
+
+    def of_row(self, name: str) -> str:
+        """Return a value of a row: of several at once, that of row `r`."""
+        return f"{name}[r]" if self.has_many_rows else name
+
+    def new(self, kind: str, name: str) -> str:
+        """Return the left side of what gives a row a value; arrays are declared before."""
+        return self.of_row(name) if self.has_many_rows else f"{kind} {name}"
 
     @property
     def lanes(self) -> str:
@@ -110,13 +139,13 @@ class ThreadNames:
     @property
     def first_thread(self) -> str:
         """The index in the block of the first thread of a row, if it is not 0."""
-        return f"{self.group} * {self.stride}" if self.spec.rows_per_block > 1 else ""
+        return f"{self.group} * {self.stride}" if self.spec.groups_per_block > 1 else ""
 
     def from_thread(self, first: str = "") -> str:
         """Return where a thread begins in an array, or behind its first elements."""
         if self.thread == "0":
             return first or "0"
-        thread = self.thread if self.spec.blocks_per_row == 1 else "row_thread()"
+        thread = "row_thread()" if self._walks_with_others else self.thread
         return f"{first} + {thread}" if first else thread
 
     def next(self, index: str) -> str:

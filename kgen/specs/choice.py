@@ -31,6 +31,12 @@ class Choice(str):
         """Make the text that the choice is."""
         return super().__new__(cls, word)
 
+    def unlike(self, other: Choice) -> int:
+        """Return how many facts tell this choice from another one of its axis."""
+        words = ("word", "template", "help", "phrase")
+        mine, others = vars(self), vars(other)
+        return sum(mine[name] != others[name] for name in mine if name not in words)
+
     def __getnewargs__(self) -> tuple[str]:
         """Return what a copy in another process is made of, beside the facts."""
         return (self.word,)
@@ -76,8 +82,9 @@ class RowSplit(Choice):
     `cluster_size` blocks are launched as a cluster. `in_one_launch`: `blocks_per_row` blocks share
     a row and meet while they run, at most `most_blocks` of them; `is_co_resident`: all blocks of
     the launch have to run at the same time. A row has `states`, one of each warp or block, in
-    shared memory of every block, beside `static_bytes` of what it takes that they come. `includes`
-    are the headers that its code needs.
+    shared memory of every block, beside `static_bytes` of what it takes that they come.
+    `orders_memory`: so does meeting, for the threads of one block. `includes` are the headers that
+    its code needs.
     """
 
     tasks: Formula = formula("ceil_div(rows, rows_per_block)")
@@ -90,6 +97,7 @@ class RowSplit(Choice):
     whole_blocks: bool = False
     one_row: bool = False
     in_one_launch: bool = False
+    orders_memory: bool = True
     is_co_resident: bool = False
     most_blocks: int = 1
     includes: str = ""
@@ -104,6 +112,13 @@ class RowLoop(Choice):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RowOrder(Choice):
+    """How a row is dealt to its blocks; `in_parts`: each has one piece, by the template's Part."""
+
+    in_parts: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RowIo(Choice):
     """Where the scans of a row find it, and leave the output.
 
@@ -113,6 +128,25 @@ class RowIo(Choice):
     """
 
     in_chunks: bool = False
+    shared_bytes: Formula = formula("0")
+    static_bytes: Formula = formula("0")
+    includes: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NextRow(Choice):
+    """When a block that goes on to further rows loads the next one.
+
+    `is_ahead`: while it works on this one; `in_shared`: its vectors wait in `shared_bytes` of
+    dynamic shared memory, which `static_bytes` of static shared memory help to fill, `is_bulk`: by
+    one thread. A thread keeps its part of `rows_kept` rows in registers. `includes` are the headers
+    that its code needs.
+    """
+
+    is_ahead: bool = False
+    rows_kept: int = 1
+    in_shared: bool = False
+    is_bulk: bool = False
     shared_bytes: Formula = formula("0")
     static_bytes: Formula = formula("0")
     includes: str = ""
@@ -172,13 +206,20 @@ class Cache(Choice):
     """What is kept between the scans of a row.
 
     `place` is registers, shared, output or nothing; `keeps_exps`: exponentials instead of inputs.
-    `capacity` is the longest row that fits, `shared_bytes` the dynamic shared memory of a block.
+    `capacity` is the longest row that fits, `shared_bytes` the dynamic shared memory of a block,
+    beside `static_bytes` of what it takes that the row comes. `is_copied`: the matrix's elements
+    are copied there as they are, before the scans; `is_bulk`: the vectors of a row by one thread.
+    `includes` are the headers that its code needs.
     """
 
     place: str = ""
     keeps_exps: bool = False
     capacity: Formula | None = None
     shared_bytes: Formula = formula("0")
+    static_bytes: Formula = formula("0")
+    is_copied: bool = False
+    is_bulk: bool = False
+    includes: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,6 +239,13 @@ class Unaligned(Choice):
 
     whole_row: bool = False
     is_shifted: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hint(Choice):
+    """What an access tells the caches: the `call` that makes it; '' for a plain one."""
+
+    call: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

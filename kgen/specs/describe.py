@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS, WARP_SIZE
 from kgen.specs.fields import AXES, format_value
 from kgen.specs.rules import MAX_DIMENSION
-from kgen.specs.spec import Spec, differences
+from kgen.specs.spec import HINT_AXES, Spec, differences
 from kgen.specs.versions import VERSIONS
 
 
@@ -14,8 +14,10 @@ def title(spec: Spec) -> str:
     reduction = " ".join(filter(None, (spec.topology.phrase, spec.merge.phrase)))
     parts = [
         _row(spec),
+        f"{spec.rows_at_once} rows at once" if spec.rows_at_once > 1 else "",
         spec.row_loop.phrase,
         spec.row_io.phrase,
+        spec.next_row.phrase,
         spec.op.phrase,
         spec.update.phrase,
     ]
@@ -24,6 +26,7 @@ def title(spec: Spec) -> str:
         bytes_each = spec.vec_size * spec.element_bytes
         words = (f"{bytes_each}-byte accesses", spec.vec_scans.phrase, spec.unaligned.phrase)
         parts.append(" ".join(filter(None, words)))
+    parts += [getattr(spec, axis).phrase for axis in HINT_AXES]
     if spec.prefetch:
         parts.append("the next vector fetched ahead")
     return ", ".join(filter(None, parts))
@@ -32,7 +35,9 @@ def title(spec: Spec) -> str:
 def _row(spec: Spec) -> str:
     """Return which threads work on a row."""
     if who := spec.target.phrase or spec.row_split.phrase:
-        return f"{spec.blocks_per_row} {who}" if spec.row_split.in_one_launch else who
+        if not spec.row_split.in_one_launch:
+            return who
+        return ", ".join(filter(None, (f"{spec.blocks_per_row} {who}", spec.row_order.phrase)))
     threads = spec.row_threads
     if threads > WARP_SIZE and threads < spec.threads_per_block:
         return f"{threads // WARP_SIZE} warps per row"

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE
+from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE, arch_number
 from kgen.specs.axes import listed_values
-from kgen.specs.fields import format_value, short_name
+from kgen.specs.choice import Choice
+from kgen.specs.fields import AXES, CHOICE_AXES, SWEPT_NUMBERS, format_value, short_name
 from kgen.specs.rules import Problem, natural_topology, problems, problems_for
 from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import DEFAULT_COLS, Spec, differences
@@ -22,6 +23,7 @@ MAX_PLACES = 60
 # What is worth trying on the axes whose values are not listed by a type.
 _TRIED: dict[str, tuple[Any, ...]] = {
     "threads_per_row": (None, 1, 2, 4, 8, 16, WARP_SIZE),
+    "rows_at_once": SWEPT_NUMBERS["rows_at_once"],
     "vec_size": (1, 2, 4),
     "items_per_thread": (None, 1, 4),
     "tile_size": (None, 1024),
@@ -57,13 +59,43 @@ class Explanation:
         return spelling(self.nearest) if self.nearest else ""
 
 
-def explain(spec: Spec) -> Explanation:
-    """Return why the rules refuse a spec, if they do, and the nearest one that they accept."""
-    found = tuple(problems(spec))
-    return Explanation(spec, found, nearest_valid(spec) if found else spec)
+def explain(spec: Spec, arch: str = "") -> Explanation:
+    """Return why the rules refuse a spec, if they do, and the nearest one that they accept.
+
+    With `arch`, such as `sm_80`, what it lacks is a reason, too.
+    """
+    found = tuple(_refusals(spec, arch))
+    return Explanation(spec, found, nearest_valid(spec, arch) if found else spec)
 
 
-def nearest_valid(spec: Spec) -> Spec | None:
+def _refusals(spec: Spec, arch: str) -> list[Problem]:
+    return problems(spec) or (list(_lacking(spec, arch)) if arch else [])
+
+
+def _lacking(spec: Spec, arch: str) -> Iterator[Problem]:
+    """Yield each choice of a spec that an architecture lacks."""
+    for axis in sorted(CHOICE_AXES, key=list(AXES).index):
+        choice = getattr(spec, axis)
+        if arch_number(choice.requires) > arch_number(arch):
+            way = _older(spec, axis, arch)
+            yield Problem(
+                (axis,),
+                f"{short_name(axis)}={choice} needs {choice.requires} or newer, which {arch} is "
+                f"not; use {short_name(axis)}={way}",
+            )
+
+
+def _older(spec: Spec, axis: str, arch: str) -> Choice:
+    """Return the choice most like the spec's that an architecture has, a valid one if there is."""
+
+    def unwelcome(value: Choice) -> tuple[bool, float]:
+        return bool(problems(spec.replace(**{axis: value}))), _distance(spec, axis, value)
+
+    values: tuple[Choice, ...] = listed_values(axis, spec.overlay)
+    return min((v for v in values if arch_number(v.requires) <= arch_number(arch)), key=unwelcome)
+
+
+def nearest_valid(spec: Spec, arch: str = "") -> Spec | None:
     """Return a valid spec that changes as few axes as can be, up to four; None when none is found.
 
     Only axes that a broken rule names are changed, those that the user left as the version has them
@@ -73,24 +105,26 @@ def nearest_valid(spec: Spec) -> Spec | None:
     kept = set(differences(find_version(spec.version).spec, spec))
     found, seen = [spec], {spec}
     for _ in range(MAX_CHANGES):
-        tried = [candidate for place in found[:MAX_PLACES] for candidate in _changed(place, kept)]
-        valid = next((candidate for candidate in tried if _can_be_built(candidate)), None)
+        tried = [
+            candidate for place in found[:MAX_PLACES] for candidate in _changed(place, kept, arch)
+        ]
+        valid = next((candidate for candidate in tried if _can_be_built(candidate, arch)), None)
         if valid:
             return valid
         found = [candidate for candidate in dict.fromkeys(tried) if candidate not in seen]
-        found.sort(key=lambda candidate: len(problems(candidate)))
+        found.sort(key=lambda candidate: len(_refusals(candidate, arch)))
         seen.update(found)
     return None
 
 
-def _can_be_built(spec: Spec) -> bool:
+def _can_be_built(spec: Spec, arch: str) -> bool:
     needs_length = spec.in_registers and spec.items_per_thread is None and not spec.static_cols
-    return not problems(spec) and not (needs_length and problems_for(spec, 1, DEFAULT_COLS))
+    return not _refusals(spec, arch) and not (needs_length and problems_for(spec, 1, DEFAULT_COLS))
 
 
-def _changed(spec: Spec, kept: set[str]) -> Iterator[Spec]:
+def _changed(spec: Spec, kept: set[str], arch: str) -> Iterator[Spec]:
     """Yield the spec with one of its clashing axes changed, the most welcome changes first."""
-    found = problems(spec) or problems_for(spec, 1, DEFAULT_COLS)
+    found = _refusals(spec, arch) or problems_for(spec, 1, DEFAULT_COLS)
     clashing = dict.fromkeys(axis for problem in found for axis in problem.axes)
     for axis in sorted(clashing, key=lambda axis: axis in kept):
         for value in sorted(_values(spec, axis), key=lambda value: _distance(spec, axis, value)):
@@ -108,10 +142,12 @@ def _values(spec: Spec, axis: str) -> tuple[Any, ...]:
 
 
 def _distance(spec: Spec, axis: str, value: Any) -> float:
-    """Order the values of an axis: close numbers first, the natural reduction, then as listed."""
+    """Order the values of an axis: close numbers, the natural reduction or what is alike first."""
     current = getattr(spec, axis)
     if isinstance(current, int):
         return abs(value - current) if isinstance(value, int) else math.inf
     if axis == "topology":
         return 0 if value == natural_topology(spec) else 1
-    return list(_values(spec, axis)).index(value)
+    listed = list(_values(spec, axis))
+    unlike = current.unlike(value) if isinstance(current, Choice) else 0
+    return unlike + listed.index(value) / len(listed)

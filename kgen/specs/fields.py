@@ -12,11 +12,14 @@ from kgen.specs.choice import (
     Cache,
     Choice,
     Exp,
+    Hint,
     Merge,
+    NextRow,
     Normalize,
     Op,
     RowIo,
     RowLoop,
+    RowOrder,
     RowSplit,
     Side,
     Topology,
@@ -52,12 +55,19 @@ class Axes:
     threads_per_row: int | None = axis(
         None, "threads of a block that share a row: 1 to 32, or whole warps; auto is all of them"
     )
+    rows_at_once: int = axis(
+        1, "rows that the threads of a row work on at once: 1, 2 or 4, kept in registers"
+    )
     row_split: RowSplit = choice_axis("row_split", "none", "the blocks that share a row")
     blocks_per_row: int = axis(
         1, "blocks that share a row in one launch: up to 16 of a cluster, or 128 co_resident"
     )
+    row_order: RowOrder = choice_axis(
+        "row_order", "interleaved", "how a row is dealt to the blocks that share it in one launch"
+    )
     row_loop: RowLoop = choice_axis("row_loop", "once", "whether blocks go on to further rows")
     row_io: RowIo = choice_axis("row_io", "direct", "where the scans find the rows of a block")
+    next_row: NextRow = choice_axis("next_row", "none", "when a block's next row is loaded")
     topology: Topology = choice_axis(
         "topology", "tree", "how the threads' partial results meet in a block"
     )
@@ -69,6 +79,8 @@ class Axes:
     unaligned: Unaligned = choice_axis(
         "unaligned", "scalar_row", "what rows off a vector boundary do"
     )
+    loads: Hint = choice_axis("loads", "plain", "what reading the input tells the caches")
+    stores: Hint = choice_axis("stores", "plain", "what writing the output tells the caches")
     prefetch: bool = axis(False, "the writing scan loads the next vector before it computes")
     items_per_thread: int | None = axis(
         None, "accesses a thread keeps in registers; auto is the least that covers the row", "items"
@@ -95,6 +107,7 @@ CHOICE_AXES = frozenset(name for name, f in AXES.items() if isinstance(f.default
 # What a sweep over everything tries on the axes of numbers; on the others it tries every choice.
 SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
     "threads_per_row": (None, 1, 2, 4, 8, 16, 32),
+    "rows_at_once": (1, 2, 4),
     "blocks_per_row": (1, 2, 4, 8, 16),
     "vec_size": (1, 2, 4),
     "items_per_thread": (None,),  # the least that covers the row

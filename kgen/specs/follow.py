@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS
-from kgen.specs.rules.threads import is_connected, natural_topology
+from kgen.specs.rules.caches import cache_of_inputs, rows_at_once_are_in_registers
+from kgen.specs.rules.threads import (
+    is_connected,
+    natural_topology,
+    rows_at_once_need_no_barrier,
+)
 from kgen.specs.spec import Spec
 
 # Returns where an axis of a spec goes that was derived from a base.
@@ -80,9 +85,12 @@ def _threads_per_row(spec: Spec, base: Spec) -> int | None:
     return None if spec.row_split.whole_blocks or base.is_host else spec.threads_per_row
 
 
-@follower("row_loop", "target", "row_split")
+@follower("row_loop", "target", "row_split", "next_row")
 def _row_loop(spec: Spec, base: Spec) -> str:
-    return "once" if spec.is_host or spec.row_split.one_row else spec.row_loop
+    if spec.is_host or spec.row_split.one_row:
+        return "once"
+    asks = spec.next_row.is_ahead and not spec.row_loop.repeats
+    return "grid_stride" if asks else spec.row_loop
 
 
 @follower("row_io", "target", "row_split")
@@ -132,10 +140,27 @@ def _update(spec: Spec, base: Spec) -> str:
 def _cache(spec: Spec, base: Spec) -> str:
     cache: str = spec.cache
     if spec.cache.keeps_exps and (spec.is_online or not spec.op.keeps_exps):
-        cache = "inputs_registers" if spec.in_registers else "none"
+        cache = cache_of_inputs(spec)
     if (spec.in_registers or spec.in_shared) and (spec.is_host or spec.row_split.kernel_per_phase):
         cache = "exps_output" if spec.cache.keeps_exps and spec.op.keeps_exps else "none"
     return "none" if spec.in_chunks and spec.in_shared else cache
+
+
+@follower(
+    "rows_at_once",
+    *("target", "threads_per_row", "row_split", "row_io", "topology", "update", "cache", "trip"),
+    *("next_row",),
+    reads=("threads_per_block",),
+)
+def _rows_at_once(spec: Spec, base: Spec) -> int:
+    alone = (*rows_at_once_are_in_registers(spec), *rows_at_once_need_no_barrier(spec))
+    return 1 if alone else spec.rows_at_once
+
+
+@follower("row_order", "target", "row_split", "cache")
+def _row_order(spec: Spec, base: Spec) -> str:
+    has_parts = spec.row_split.in_one_launch and spec.in_registers
+    return spec.row_order if has_parts else "interleaved"
 
 
 @follower("vec_size", "target")
@@ -182,14 +207,25 @@ def _grid_blocks(spec: Spec, base: Spec) -> int | None:
 @follower("unaligned", "vec_size", "vec_scans", "cache", "row_io")
 def _unaligned(spec: Spec, base: Spec) -> str:
     can_shift = spec.in_registers and spec.vec_first and spec.vec_second and not spec.in_chunks
-    if not spec.vectorises or (spec.unaligned.is_shifted and not can_shift):
+    if not spec.vectorises or spec.cache.is_copied or (spec.unaligned.is_shifted and not can_shift):
         return "scalar_row"
     return spec.unaligned
 
 
+@follower("loads", "cache", "row_io", "next_row")
+def _loads(spec: Spec, base: Spec) -> str:
+    can_stream = spec.in_registers and not (spec.in_chunks or spec.next_row.in_shared)
+    return spec.loads if can_stream else "plain"
+
+
+@follower("stores", "cache", "row_io")
+def _stores(spec: Spec, base: Spec) -> str:
+    return spec.stores if spec.in_registers and not spec.in_chunks else "plain"
+
+
 @follower("prefetch", "vec_scans", "vec_size", "cache", "row_io")
 def _prefetch(spec: Spec, base: Spec) -> bool:
-    return spec.prefetch and spec.vec_second and not (spec.in_registers or spec.takes_shared)
+    return spec.prefetch and spec.vec_second and not (spec.in_registers or spec.scans_shared)
 
 
 @follower("normalize", "op")

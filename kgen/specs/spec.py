@@ -20,6 +20,8 @@ MAX_STRIDE_BLOCKS = 2**18
 # The shape when no other is named, and the row length that `auto` items cover: the main study's.
 DEFAULT_ROWS = 1024
 DEFAULT_COLS = 4096
+# The axes that say what an access tells the caches.
+HINT_AXES = ("loads", "stores")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +96,14 @@ class Spec(Axes):
         return int(self.row_split.cluster_size.of(self))
 
     @property
+    def groups_per_block(self) -> int:
+        """Groups of threads in a block, each of which has rows of its own."""
+        return max(1, self.threads_per_block // self.row_threads)
+
+    @property
     def rows_per_block(self) -> int:
         """Rows that a block works on at the same time."""
-        return max(1, self.threads_per_block // self.row_threads)
+        return self.groups_per_block * self.rows_at_once
 
     @property
     def grid(self) -> Formula:
@@ -117,15 +124,17 @@ class Spec(Axes):
 
     def shared_bytes(self, cols: int) -> int:
         """Return the dynamic shared memory of a block for rows of `cols`."""
-        return int(self._dynamic_shared.of(self, cols=cols))
+        return int(self._dynamic_shared.of(self.resolve(cols), cols=cols))
 
     @property
     def shared_formula(self) -> Formula:
         """The dynamic shared memory of a block in bytes, as a formula of cols."""
-        return self._known(self._dynamic_shared)
+        return self.resolve()._known(self._dynamic_shared)
 
     @property
     def _dynamic_shared(self) -> Formula:
+        if self.waits_in_shared:
+            return self.next_row.shared_bytes
         return self.row_io.shared_bytes if self.in_chunks else self.cache.shared_bytes
 
     @property
@@ -186,8 +195,18 @@ class Spec(Axes):
 
     @property
     def in_shared(self) -> bool:
-        """Whether the row's inputs stay in dynamic shared memory."""
+        """Whether the row, or the block's part of it, stays in dynamic shared memory."""
         return self.cache.place == "shared"
+
+    @property
+    def comes_at_once(self) -> bool:
+        """Whether a thread has all that it works on of a row on its way at the same time."""
+        return self.in_registers or self.cache.is_copied
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether each block of a row has a part of it that lies together."""
+        return self.in_shared and self.row_split.in_one_launch
 
     @property
     def in_chunks(self) -> bool:
@@ -197,7 +216,17 @@ class Spec(Axes):
     @property
     def takes_shared(self) -> bool:
         """Whether a block takes dynamic shared memory."""
+        return self.scans_shared or self.waits_in_shared
+
+    @property
+    def scans_shared(self) -> bool:
+        """Whether the scans find the row in dynamic shared memory."""
         return self.in_shared or self.in_chunks
+
+    @property
+    def waits_in_shared(self) -> bool:
+        """Whether the next row waits in dynamic shared memory until registers are free for it."""
+        return self.next_row.in_shared and self.in_registers
 
     @property
     def parks(self) -> bool:
@@ -215,9 +244,14 @@ class Spec(Axes):
         return self.vectorises or self.in_chunks
 
     @property
+    def hints(self) -> dict[str, str]:
+        """The axes of accesses that tell the caches something: axis -> choice."""
+        return {name: of for name in HINT_AXES if (of := getattr(self, name)).call}
+
+    @property
     def scans(self) -> int:
         """How many times the program reads the input from global memory."""
-        if self.in_registers or self.takes_shared:
+        if self.in_registers or self.scans_shared:
             return 1
         return 2 if self.is_online or self.keeps_exps else 3
 
@@ -273,6 +307,16 @@ class Spec(Axes):
         """Elements of the row that a thread holds; items_per_thread must be resolved."""
         assert self.items_per_thread is not None, "resolve the spec first"
         return self.items_per_thread * self.vec_size + self.tail_slots
+
+    @property
+    def values_kept(self) -> int:
+        """Values that a thread has in registers, of all its rows and of those on their way."""
+        return self.slots * self.rows_kept
+
+    @property
+    def rows_kept(self) -> int:
+        """Rows of which a thread has its part in registers."""
+        return self.rows_at_once * self.next_row.rows_kept
 
     @property
     def capacity(self) -> int:

@@ -18,7 +18,8 @@ Profiles = Mapping[tuple[str, int, int], Mapping[str, float | None]]
 class Metric(StrEnum):
     """A figure of a variant on a shape.
 
-    The CPU executor counts the first ones, in warp instructions of all launches. The spec alone
+    The CPU executor counts the first ones in all launches: sectors of 32 aligned bytes, once an
+    instruction, a lane's exponentials, the rest in warp instructions. The spec alone
     says VECTORS, the most vectors of a row that one thread walks, and nvcc the theoretical
     occupancy, in percent. Only a profiler sees the others, which have the names that
     `kgen profile` gives them; the issue rate is in instructions a cycle of a scheduler.
@@ -28,6 +29,9 @@ class Metric(StrEnum):
     STORES = "global_stores"
     ACCESSES = "global_accesses"
     REDUCTIONS = "warp_reductions"
+    BARRIERS = "barriers"
+    SECTORS = "global_sectors"
+    EXPONENTIALS = "thread_exponentials"
     VECTORS = "vectors_per_thread"
     OCCUPANCY = "theoretical_occupancy_percent"
     INSTRUCTIONS = "warp_instructions"
@@ -45,7 +49,10 @@ class Metric(StrEnum):
         return self not in (*COUNTED, Metric.VECTORS, Metric.OCCUPANCY)
 
 
-COUNTED = (Metric.LOADS, Metric.STORES, Metric.ACCESSES, Metric.REDUCTIONS)
+COUNTED = (
+    *(Metric.LOADS, Metric.STORES, Metric.ACCESSES, Metric.REDUCTIONS),
+    *(Metric.BARRIERS, Metric.SECTORS, Metric.EXPONENTIALS),
+)
 
 
 class Facts:

@@ -59,6 +59,7 @@ ONE_ROW_LENGTHS = tuple(2**power for power in range(10, 25))
 CROSSOVER_LENGTHS = (32, 64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384)
 
 _MANY_BLOCKS = "v14:blocks_per_row=128,threads=512"
+_WIDE_CLUSTER = "v13:blocks_per_row=16,threads=256"
 
 TABLES = (
     Table(
@@ -137,10 +138,15 @@ TABLES = (
     _compared(
         "Rows of one vector a lane", 262144, 32, "v7", "v8", "v10:threads_per_row=8,items=auto"
     ),
+    _compared("Rows of two vectors a lane", 131072, 128, "v7", "v8", "v10:items=auto"),
+    _compared("Rows of 64", 100000, 64, "v7", "v8", "v10:items=auto"),
     _compared("Short odd rows", 65536, 127, "v7", "v8", "v10:items=auto", "v12:items=auto"),
     _compared("Odd rows", 8192, 4097, "v7", "v9", "v11:threads=512"),
     _compared("Long rows", 256, 65536, "v6_double", "v9", "v13:blocks_per_row=16"),
+    _compared("Rows of a vocabulary", 64, 151936, "v6_double", "v9", _WIDE_CLUSTER),
+    _compared("Few rows", 8, 32000, "v7:threads=1024", "v11:threads=1024", "v13"),
     _compared("One row", 1, 32000, "v7:threads=1024", "v11:threads=1024", "v13", "v14"),
+    _compared("One row of 131072", 1, 131072, "v6_double", "t1", "v14", _WIDE_CLUSTER),
     _compared("One row of a million", 1, 2**20, "c1", "t1", "v9", _MANY_BLOCKS),
 )
 

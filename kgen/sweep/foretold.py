@@ -23,6 +23,8 @@ from kgen.toolchain.binary import KernelResources
 LEAST_REGISTERS = 32
 # What it takes beside the values that it keeps, as ptxas reports of v13.
 OTHER_REGISTERS = 15
+# And for each further row at once: where it goes and how long it is.
+ROW_REGISTERS = 5
 # ptxas hands them out to warps in units of so many a thread.
 REGISTER_STEP = 8
 # Elements of a sector: rows of no multiple of them share sectors with their neighbours.
@@ -41,8 +43,9 @@ def foretold_us(point: Point, gpu: ModelGpu = REFERENCE_GPU) -> float:
 
 def registers(spec: Spec) -> int:
     """Return about how many registers a thread of a resolved spec takes."""
-    kept = spec.slots if spec.in_registers else spec.tile_slots if spec.is_tiled else 0
-    wanted = max(LEAST_REGISTERS, kept + OTHER_REGISTERS)
+    kept = spec.values_kept if spec.in_registers else spec.tile_slots if spec.is_tiled else 0
+    others = OTHER_REGISTERS + ROW_REGISTERS * (spec.rows_at_once - 1)
+    wanted = max(LEAST_REGISTERS, kept + others)
     resident = spec.threads_per_block * (spec.min_blocks_per_sm or 1)
     share = min(255, REGISTERS_PER_SM // resident // REGISTER_STEP * REGISTER_STEP)
     return min(share, ceil_div(wanted, REGISTER_STEP) * REGISTER_STEP)
@@ -54,7 +57,7 @@ def counts(spec: Spec, rows: int, cols: int) -> dict[str, float]:
         _accesses(spec, cols, is_vector) for is_vector in (spec.vec_first, spec.vec_second)
     )
     reading = 1 if spec.in_registers or spec.in_shared else spec.scans
-    kept = first + 2 * last if spec.in_shared else 0.0
+    kept = _shared_accesses(spec, first) + last if spec.in_shared else _waiting(spec, cols, first)
     shuffles, shared, barriers, merges = _meeting(spec)
     elements = _elements(spec, cols)
     row_warps = rows * spec.row_width / WARP_SIZE
@@ -64,11 +67,23 @@ def counts(spec: Spec, rows: int, cols: int) -> dict[str, float]:
         "shared_accesses": kept + shared,
         "exponentials": elements * _exponentials(spec) + merges,
         "shuffles": shuffles,
-        "barriers": barriers,
+        "barriers": barriers + (spec.cache.is_bulk or spec.next_row.is_bulk),
     }
     done = {name: row_warps * count for name, count in per_row_warp.items()}
     bytes_moved = spec.element_bytes * rows * cols * (reading + 1 + spec.parks)
     return done | {"global_sectors": bytes_moved / SECTOR_BYTES * _sectors(spec, cols)}
+
+
+def _waiting(spec: Spec, cols: int, walk: float) -> float:
+    """Return a warp's accesses to what waits in shared memory for registers."""
+    if not (spec.waits_in_shared and _is_aligned(spec, cols)):
+        return 0.0
+    return walk * (2 if spec.next_row.is_bulk else 1)  # which also counts what comes there
+
+
+def _shared_accesses(spec: Spec, walk: float) -> float:
+    """Return a warp's accesses of the row in shared memory before it is written, walk by walk."""
+    return walk * (1 + (not spec.is_online) + spec.keeps_exps + spec.cache.is_bulk)
 
 
 def _edges(spec: Spec, cols: int) -> float:

@@ -25,7 +25,7 @@ from kgen.sweep.space import Space
 
 # Seconds that a shape's candidates may take together, and how many there are at least and at most:
 # on the largest matrices verifying takes long, and the order has to be right about some of them.
-BUDGET_S, LEAST, MOST = 60.0, 16, 80
+BUDGET_S, LEAST, MOST = 60.0, 16, 64
 # So much longer counts a candidate for each that is like it and expected to be faster: the order
 # knows less of what tells kinds apart than of what tells members of a kind apart.
 LIKE_OTHERS = 0.007
@@ -35,6 +35,8 @@ SHORT_COLS = 4096
 CHUNKED_COLS = 512
 # Elements of such a row for a thread: with fewer it works on little, with more a block on few rows.
 CHUNK_ITEMS = range(4, 25)
+# And those that registers hold without shared memory's help than this, about.
+SHARED_COLS = 131072
 
 # Where latency is all that counts, instructions saved by a known row length are worth a percent.
 FEW_ELEMENTS = 1 << 20
@@ -45,7 +47,7 @@ Axes = dict[str, tuple[Any, ...]]
 _THREADS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 _WIDE = (64, 128, 192, 256, 384, 512, 1024)
 _MIN_BLOCKS = (None, *range(2, 17))
-_GRID_WAVES = (1, 2, 4, 8)
+_GRID_WAVES = (1, 2, 4)
 _V10 = "v10:merge=separate,update=three_pass,cache=exps_registers,items=auto,exp=exp2"
 
 
@@ -78,12 +80,15 @@ def _families(rows: int, cols: int) -> Iterator[tuple[str, Axes]]:
     spread = (2, 4, 8, 16, 32, 64, 128)
     yield "v14", {"blocks_per_row": spread, "threads_per_block": _WIDE, **shifted}
     yield from _longest(cols)
+    if cols > SHARED_COLS:
+        yield from _shared()
 
 
 def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
     """Rows of a part of a warp, or of one warp."""
     lanes: Axes = {
         "threads_per_row": (1, 2, 4, 8, 16, 32),
+        "rows_at_once": (1, 2, 4),
         "threads_per_block": (64, 128, 256, 512),
     }
     grids = tuple(REFERENCE_GPU.multiprocessors * waves for waves in _GRID_WAVES)
@@ -104,6 +109,14 @@ def _chunked(cols: int) -> Axes:
         "row_io": ("chunk", "chunk_async"),
         "static_cols": (cols,),
     }
+
+
+def _shared() -> Iterator[tuple[str, Axes]]:
+    """Rows that the shared memory of a block holds, or of several."""
+    kept: Axes = {"cache": ("exps_shared_async",), "threads_per_block": (512, 1024)}
+    yield "v11:unaligned=scalar_row", kept
+    yield "v13:unaligned=scalar_row", kept | {"blocks_per_row": tuple(REFERENCE_GPU.clusters)}
+    yield "v14", kept | {"blocks_per_row": (4, 8, 16, 32, 64)}
 
 
 def _longest(cols: int) -> Iterator[tuple[str, Axes]]:
@@ -164,9 +177,12 @@ def _kind(spec: Spec) -> object:
         spec.version,
         spec.row_split,
         spec.row_width // spec.threads_per_block,
-        spec.cache,
+        spec.cache.place,
+        spec.cache.keeps_exps,
         spec.row_loop,
+        spec.next_row,
         spec.threads_per_row,
+        spec.rows_at_once,
     )
 
 
@@ -180,4 +196,4 @@ def _is_sensible(point: Point) -> bool:
     if bound is None:
         return True
     tighter = spec.replace(min_blocks_per_sm=bound + 1)
-    return spec.slots >= BOUND_VALUES and value_limit(tighter) < spec.slots
+    return spec.values_kept >= BOUND_VALUES and value_limit(tighter) < spec.slots

@@ -186,14 +186,21 @@ class _Launch:
         meanwhile, and blocks, of which some load while others store. The first wave has no such
         mixture, so a launch of one wave is not slowed.
         """
-        blocks = self._resident() / self.gpu.multiprocessors
+        spec, blocks = self.spec, self._resident() / self.gpu.multiprocessors
         threads = blocks * self.launch.block
-        kept = self.spec.slots if self.spec.in_registers else LOADS_IN_FLIGHT * self.spec.vec_size
-        kib = threads * kept * self.spec.element_bytes / 1024
-        trip = path if self.spec.in_registers else self.gpu.dram_cycles / self.gpu.mhz
+        kib = threads * self._elements_in_flight() * spec.element_bytes / 1024
+        stays = spec.in_registers or spec.in_shared
+        trip = path if stays else self.gpu.dram_cycles / self.gpu.mhz
         waiting = FOR_LOADS * trip / kib + FOR_BLOCKS / blocks + FOR_WARPS * WARP_SIZE / threads
         later = 1 - self._resident() / (self.launch.grid * self._rows_in_turn())
         return later * max(0.0, waiting - USUAL_STALL)
+
+    def _elements_in_flight(self) -> float:
+        """Return the elements that a thread has on their way to it at once."""
+        spec = self.spec
+        if spec.cache.is_copied:
+            return self.launch.shared_bytes / spec.element_bytes / self.launch.block
+        return spec.values_kept if spec.in_registers else LOADS_IN_FLIGHT * spec.vec_size
 
     def _blocks_per_sm(self) -> int:
         """Return the blocks of a multiprocessor that are there at once."""
@@ -262,8 +269,8 @@ class _Launch:
         )
 
     def _exponential_cycles(self) -> float:
-        """Return the cycles of one; those of registers wait for no load, but for other warps."""
-        if not self.spec.in_registers:
+        """Return the cycles of one; where a row came at once it waits for other warps alone."""
+        if not self.spec.comes_at_once:
             return self.gpu.exponential_cycles
         warps = self._resident() / self.gpu.multiprocessors * self.launch.block / WARP_SIZE
         return WARP_SIZE / self.gpu.exponential_lanes * max(4.0, EXPOSED * warps)
@@ -273,5 +280,5 @@ class _Launch:
         spec = self.spec
         scans = 1 if spec.row_split.kernel_per_phase else spec.scans
         loads = self.counts["global_loads"] / self.warps / (self._rows_in_turn() * scans)
-        trips = 1 if spec.in_registers else math.ceil(loads / LOADS_IN_FLIGHT)
+        trips = 1 if spec.comes_at_once else math.ceil(loads / LOADS_IN_FLIGHT)
         return trips * (self.gpu.dram_cycles + (scans - 1) * self._again().cycles)

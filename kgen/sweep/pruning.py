@@ -96,7 +96,7 @@ def _local_memory(kernel: KernelResources, moved_bytes: float) -> Iterator[str]:
 def _unlaunchable(kernel: KernelResources, launch: Launch, arch: str) -> Iterator[str]:
     limits = sm_limits(arch)
     shared = kernel.static_shared_bytes + launch.shared_bytes
-    most = limits.shared_bytes - limits.reserved_bytes
+    most = limits.block_shared_bytes
     if shared > most:
         yield (
             f"takes {shared} bytes of shared memory a block ({kernel.static_shared_bytes} static, "

@@ -130,8 +130,8 @@ def _check_request(source: Compilable, arch: str, nvcc: Tool) -> None:
         )
     if source.requires in known and known.index(arch) < known.index(source.requires):
         raise UsageError(
-            f"{source.shown_name} uses what {arch} lacks; "
-            f"compile it for {source.requires} or newer"
+            f"{source.shown_name} uses what {arch} lacks; compile it for {source.requires} or "
+            f"newer, or ask kgen explain with --arch {arch} for what is near"
         )
 
 

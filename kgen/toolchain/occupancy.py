@@ -35,6 +35,11 @@ class SmLimits:
     reserved_bytes: int = 1024
     shared_unit: int = 128
 
+    @property
+    def block_shared_bytes(self) -> int:
+        """The most shared memory of one block."""
+        return self.shared_bytes - self.reserved_bytes
+
 
 _TURING = SmLimits(warps=32, blocks=16, shared_bytes=64 * 1024, reserved_bytes=0, shared_unit=256)
 _AMPERE = SmLimits(warps=64, blocks=32, shared_bytes=164 * 1024)

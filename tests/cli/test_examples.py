@@ -25,6 +25,7 @@ QUICK = {
     "build v7 --items 4": 0,
     "explain v5:threads=48": 1,
     "explain v7:items=1 --cols 4096": 1,
+    "explain v13 --arch sm_80": 1,
 }  # fmt: skip
 
 

@@ -155,6 +155,42 @@ def test_explain_on_a_shape(call: Call) -> None:
     assert as_json["valid"] is False and len(as_json["reasons"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said", "nearest"),
+    [
+        (
+            ("v11:cache=exps_shared_bulk", "--arch", "sm_80"),
+            "cache=exps_shared_bulk needs sm_90 or newer, which sm_80 is not; use "
+            "cache=exps_shared_async",
+            "v11:cache=exps_shared_async",
+        ),
+        (
+            ("v13:cache=inputs_shared_bulk", "--arch", "sm_86"),
+            "row_split=cluster_async needs sm_90 or newer, which sm_86 is not; use "
+            "row_split=co_resident",
+            "v13:row_split=co_resident,cache=inputs_shared_async",
+        ),
+        (
+            ("v11:cache=exps_shared", "--arch", "sm_86", "--cols", 30000),
+            "120000 bytes a block, more than the 101376 bytes of shared memory that sm_86 has",
+            None,
+        ),
+        (
+            ("v14:cache=exps_shared", "--arch", "sm_80", "--cols", 1400000),
+            "166912 bytes of shared memory that sm_80 has; use blocks_per_row=64 or cache=none",
+            None,
+        ),
+    ],
+)
+def test_explain_for_an_older_gpu(
+    call: Call, arguments: tuple[object, ...], said: str, nearest: str | None
+) -> None:
+    explained = call("explain", *arguments, "--json").json
+    assert not explained["valid"] and said in " ".join(explained["reasons"])
+    assert explained["nearest"] == nearest
+    assert call("explain", *arguments[:2], "sm_90").code == 0
+
+
 def test_doctor_tells_what_is_missing_and_how_to_get_it(
     call: Call, no_nvcc: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

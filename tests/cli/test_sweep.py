@@ -33,6 +33,12 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.fixture
+def untried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No candidate is tried for an estimate."""
+    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
+
+
 def rows_in(db: Path) -> list[Measurement]:
     with open_store(db, read_only=True) as store:
         return store.select()
@@ -112,11 +118,8 @@ def test_an_interrupt_while_kernels_run_ends_them_and_says_how_far_it_came(
         assert ran.wait(20) == 130
 
 
-@pytest.mark.usefixtures("cxx")
-def test_a_dry_run_leaves_out_what_is_stored(
-    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
+@pytest.mark.usefixtures("cxx", "untried")
+def test_a_dry_run_leaves_out_what_is_stored(call: Call, db: Path) -> None:
     fresh = call(*SMALL, "--dry-run", "--json").json
     assert (fresh["stored"], fresh["to_measure"]) == (0, 2) and not db.exists()
     call(*SMALL[:-1], "threads=64")
@@ -126,21 +129,19 @@ def test_a_dry_run_leaves_out_what_is_stored(
     assert len(rows_in(db)) == 1
 
 
+@pytest.mark.usefixtures("untried")
 @pytest.mark.parametrize("options", ["--axis threads=64", "--where rows<9 --cols 9"])
-def test_without_variants_all_versions_are_meant(
-    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch, options: str
-) -> None:
-    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
+def test_without_variants_all_versions_are_meant(call: Call, db: Path, options: str) -> None:
     ended = call("sweep", "--dry-run", "--json", *options.split())
     assert ended.code == 0 and f"all {len(VERSIONS)} versions" in ended.err
     assert ended.json["combinations"] == len(VERSIONS)
 
 
+@pytest.mark.usefixtures("untried")
 @pytest.mark.parametrize("options", ["--rows 3 --cols 5", "--cols 9"])
 def test_with_shapes_alone_what_is_likely_to_be_fast_is_meant(
-    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch, options: str
+    call: Call, db: Path, options: str
 ) -> None:
-    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
     ended = call("sweep", "--dry-run", "--json", *options.split())
     found = ended.json
     assert ended.code == 0 and 16 <= found["to_measure"] <= 80
@@ -149,10 +150,8 @@ def test_with_shapes_alone_what_is_likely_to_be_fast_is_meant(
     assert told in ended.err and " s on the GPU" in ended.err
 
 
-def test_the_examples_of_the_help_work(
-    call: Call, db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kgen.sweep.trial.try_some", lambda points, how: Pace())
+@pytest.mark.usefixtures("untried")
+def test_the_examples_of_the_help_work(call: Call, db: Path) -> None:
     examples = [example for example, _ in EXAMPLES["sweep"]]
     for example in (one for one in examples if "--all" not in one):  # which takes seconds to plan
         assert call(*shlex.split(example), "--dry-run").code == 0

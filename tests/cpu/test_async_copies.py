@@ -78,7 +78,9 @@ def test_a_stage_that_is_filled_again_before_it_was_waited_for(
 LOAD = """
     __shared__ alignas(16) float stage[64];
     __shared__ uint64_t bar;
+    BEFORE
     if (t == 0) ptx::mbarrier_init(&bar, 1);
+    FENCE
     __syncthreads();
     if (t == 0) {
         ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, stage, x, 256, &bar);
@@ -89,18 +91,24 @@ LOAD = """
     y[t] = stage[63 - t];
 """
 WAIT = "while (!ptx::mbarrier_try_wait_parity(&bar, 0)) {}"
+FENCE = "ptx::fence_proxy_async(ptx::space_shared);"
+
+
+def load(size: int = 256, wait: str = WAIT, fence: str = FENCE, before: str = "") -> str:
+    changed = LOAD.replace("BYTES", str(size)).replace("WAIT", wait)
+    return changed.replace("FENCE", fence).replace("BEFORE", before)
 
 
 @every_schedule
 def test_a_bulk_load_brings_what_is_waited_for(run_kernel: RunKernel, schedule: str) -> None:
-    body = LOAD.replace("BYTES", "256").replace("WAIT", WAIT)
+    body = load()
     np.testing.assert_array_equal(run_grid(run_kernel, body, schedule=schedule)[0], 63 - T)
     assert found(run_grid, run_kernel, body, schedule=schedule) == []
 
 
 @every_schedule
 def test_only_who_waits_sees_a_bulk_load(run_kernel: RunKernel, schedule: str) -> None:
-    body = LOAD.replace("BYTES", "256").replace("WAIT", f"if (t == 0) {WAIT}")
+    body = load(wait=f"if (t == 0) {WAIT}")
     assert found(run_grid, run_kernel, body, schedule=schedule)
     body = body.replace("// here", "\n    __syncthreads();")
     assert found(run_grid, run_kernel, body, schedule=schedule) == []
@@ -108,9 +116,31 @@ def test_only_who_waits_sees_a_bulk_load(run_kernel: RunKernel, schedule: str) -
 
 @every_schedule
 def test_a_bulk_load_of_fewer_bytes_than_expected(run_kernel: RunKernel, schedule: str) -> None:
-    body = LOAD.replace("BYTES", "272").replace("WAIT", WAIT)
+    body = load(272)
     message = fault_of(run_grid, run_kernel, body, schedule=schedule)
     assert "1 of 1 arrivals and 256 of 272 bytes have come" in message
+
+
+FILLED = "stage[t] = 0; __syncthreads();"
+
+
+@every_schedule
+@pytest.mark.parametrize(
+    ("body", "unfenced"),
+    [
+        (load(fence=""), "k::bar"),
+        (load(fence=FENCE + FILLED), "k::stage"),
+        (load(before=FILLED, fence="if (t == 0) " + FENCE), ""),
+    ],
+)
+def test_a_bulk_load_sees_what_a_proxy_fence_lets_it_see(
+    run_kernel: RunKernel, body: str, unfenced: str, schedule: str
+) -> None:
+    faults = found(run_grid, run_kernel, body, schedule=schedule)
+    assert len(faults) == bool(unfenced)
+    if unfenced:
+        said = f"a bulk copy writes element 0 of shared array {unfenced}, with no fence_proxy"
+        assert said in faults[0]
 
 
 # All fill a stage, a thread sends it to y, and all fill it again.
@@ -128,7 +158,6 @@ STORE = """
     AGAIN
     if (t == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});
 """
-FENCE = "ptx::fence_proxy_async(ptx::space_shared);"
 READ = "ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>{});"
 AGAIN = "stage[t] = 0;"
 
@@ -158,7 +187,7 @@ def test_a_stage_that_is_filled_before_its_bulk_store_has_read(
 @every_schedule
 def test_a_bulk_store_without_a_proxy_fence(run_kernel: RunKernel, schedule: str) -> None:
     (fault,) = found(run_grid, run_kernel, store(fence=""), schedule=schedule)
-    assert "a bulk store reads element 0 of shared array k::stage, with no fence_proxy" in fault
+    assert "a bulk copy reads element 0 of shared array k::stage, with no fence_proxy" in fault
 
 
 def test_the_storing_thread_may_fence_for_all(run_kernel: RunKernel) -> None:
@@ -200,7 +229,7 @@ def test_misuse_is_named(run_kernel: RunKernel, body: str, why: str) -> None:
 
 
 def test_copies_are_counted_as_sixteen_bytes_a_lane(run_kernel: RunKernel) -> None:
-    body = LOAD.replace("BYTES", "256").replace("WAIT", WAIT)
+    body = load()
     (counts,) = run_grid(run_kernel, body, execute=cpu.observe).counts
     assert counts.global_loads_by_width == (0, 0, 0, 0, 1)
     assert (counts.global_bytes_loaded, counts.global_sectors_loaded) == (256, 8)
@@ -219,6 +248,7 @@ TILES = """
             ptx::mbarrier_init(&full[i], 1);
             ptx::mbarrier_init(&empty[i], 32);
         }
+        ptx::fence_proxy_async(ptx::space_shared);
     }
     __syncthreads();
     if (t == 32) {

@@ -64,6 +64,13 @@ def test_reductions_barriers_and_widths() -> None:
     assert v7.global_sectors_loaded == v7.global_sectors_stored == 8 * 4096 // 8
 
 
+@pytest.mark.parametrize("variant", ["v13", "v13:row_split=cluster", "v14:blocks_per_row=8"])
+def test_blocks_of_a_row_load_what_a_block_does(variant: str) -> None:
+    """An arrival that nobody waits for yet splits no warp's accesses."""
+    counts = counts_of(variant, 2, 8192)
+    assert counts.global_loads_by_width[4] == counts.global_stores_by_width[4] == 2 * 8192 // 128
+
+
 def test_exponentials_of_the_updates() -> None:
     two, one = (counts_of(variant, 1, 256) for variant in ("v4", "v4_opt"))
     assert two.thread_exponentials - one.thread_exponentials == 256

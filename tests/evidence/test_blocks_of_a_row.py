@@ -9,12 +9,13 @@ import pytest
 
 from kgen import cpu
 from kgen.errors import KernelFault
-from kgen.evidence.check import mixed_rows
+from kgen.evidence.check import check, mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS
 from kgen.evidence.reference import judge
 from kgen.execute import find_target, source_for
 from kgen.launch import LaunchPlan, plan
 from kgen.sources.source import Source
+from kgen.specs.variants import checked
 
 TOGETHER = "v14:blocks_per_row=4,threads=32"
 SPLIT = [
@@ -23,6 +24,13 @@ SPLIT = [
     "v13:row_split=cluster,threads=64",
     "v13:row_loop=grid_stride,grid=16,threads=64",
     "v13:row_split=cluster,row_loop=grid_stride,grid=16,threads=64",
+]
+PARTS = [
+    "v13:row_order=contiguous,threads=32,items=2",
+    "v13:row_order=contiguous,unaligned=shift,blocks_per_row=4,threads=32,items=2",
+    "v13:row_order=contiguous,vec=1,trip=runtime,threads=32,items=9,row_loop=grid_stride",
+    "v13:row_order=contiguous,row_loop=grid_stride,next_row=bulk,threads=32,items=2",
+    "v14:row_order=contiguous,unaligned=scalar_groups,blocks_per_row=4,threads=32,items=4",
 ]
 X = mixed_rows(ALL_INPUTS[:4], 4, 519)
 RECEIVES = "while (word >> 32 != launch);"
@@ -77,3 +85,12 @@ def test_results_are_the_same_bits_in_every_order(variant: str) -> None:
     assert judge(first, X, 519, of.spec.op).ok
     for y in others:
         np.testing.assert_array_equal(y.view(np.int32), first.view(np.int32))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", PARTS)
+def test_parts_of_a_row_are_the_row(variant: str) -> None:
+    """Of lengths that leave the last blocks nothing, or one of them a part that is not whole."""
+    shapes = [(9, cols) for cols in (1, 3, 8, 9, 37, 257, 500, 515)]
+    verdicts = check(checked(variant), shapes=shapes, memory=True, races=True)
+    assert [row.reason for row in verdicts if not row.ok] == []

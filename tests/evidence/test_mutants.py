@@ -46,6 +46,13 @@ MUTANTS = {
     "items one short": ("v7:items=1", "i < ITEMS_PER_THREAD", "i < ITEMS_PER_THREAD - 1"),
     "the warp past the end stays": ("v8", "if (row >= rows) return;", "if (row > rows) return;"),
     "threads without a row read one": ("v5:threads_per_row=64", "row < rows ? cols : 0;", "cols;"),
+    "one of two rows at once counted twice": ("v10:rows_at_once=2", "first_row + r * GROUPS_PER_BLOCK +", "first_row +"),
+    "the guard of the second row dropped": ("v10:rows_at_once=2", "row < rows ?", "row < rows || r > 0 ?"),
+    "rows of a block that overlap": ("v10:rows_at_once=2", "r * GROUPS_PER_BLOCK", "r"),
+    "parts of a row that overlap": ("v13:row_order=contiguous", "min(begin + length,", "min(begin + length + 1,"),
+    "a gap between parts of a row": ("v13:row_order=contiguous", "min(begin + length,", "min(begin + length - 1,"),
+    "every block on the first part": ("v13:row_order=contiguous", "blockIdx.x % BLOCKS_PER_ROW * length", "0"),
+    "a streamed vector turned round": ("v7:stores=streaming", "{vec.at[0], vec.at[1]", "{vec.at[1], vec.at[0]"),
     "a chunk read before it is there": ("v12", f"{SYNC}  // the chunk is complete", "; //"),
     "a chunk copied back too early": ("v12", f"{SYNC}  // all of the output is there", "; //"),
     "the next chunk copied too early": (

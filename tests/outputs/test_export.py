@@ -43,7 +43,12 @@ OVERRIDES = [
     "v7:items=8,trip=runtime",
     "v8:cache=inputs_shared,threads=128",
     "v9:grid=auto",
+    "v3:next_row=async,vec=4,unaligned=scalar_row,grid=4",
+    "v10:rows_at_once=4,row_loop=grid_stride",
+    "v13:row_order=contiguous,stores=streaming",
     "v9:cache=inputs_shared",
+    "v13:cache=exps_shared_bulk,threads=512",
+    "v14:cache=inputs_shared_async",
     "v8:cache=inputs_shared,vec=4,static_cols=1000,threads=512,normalize=divide,exp=exp2",
     "t1:cache=exps_output,static_cols=1000,threads=512,exp=exp2,topology=tree,min_blocks=2",
 ]

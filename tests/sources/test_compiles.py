@@ -41,7 +41,16 @@ def test_every_generated_file_compiles_with_plain_nvcc(nvcc: str, tmp_path: Path
     assert len(list(tmp_path.glob("*.o"))) == len(files)
 
 
-@pytest.mark.parametrize("variant", ["v7:update=online_tile", "t2:cache=shared,vec=2", "t1:vec=4"])
+@pytest.mark.parametrize(
+    "variant",
+    [
+        "v7:update=online_tile",
+        "t2:cache=shared,vec=2",
+        "t1:vec=4",
+        "v10:rows_at_once=2",
+        "v7:stores=streaming,loads=streaming",
+    ],
+)
 def test_no_constant_is_left_unused(nvcc: str, variant: str, tmp_path: Path) -> None:
     source = render(checked(variant))
     (tmp_path / source.filename).write_text(source.text)

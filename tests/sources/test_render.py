@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from kgen.errors import UsageError
-from kgen.sources.edited import read_source
+from kgen.sources.edited import NEWER, read_source
 from kgen.sources.render import MAX_LINE, render
 from kgen.specs.declared import choices
 from kgen.specs.fields import AXES, CHOICE_AXES, ROW_MAP
@@ -28,12 +28,15 @@ MARKS = {
     ("target", "device"): ("v1", r"extern \"C\" __global__"),
     ("threads_per_row", 8): ("v8:threads_per_row=8", r"warp_reduce<THREADS_PER_ROW>\(state, row_lanes"),
     ("threads_per_row", 64): ("v5:threads_per_row=64", r"const int row_cols = row < rows \? cols : 0;"),
+    ("rows_at_once", 2): ("v10:rows_at_once=2", r"const int row = first_row \+ r \* GROUPS_PER_BLOCK \+ threadIdx.x / THREADS_PER_ROW;"),
     ("row_split", "none"): ("v2", r"const int row = blockIdx.x;"),
     ("row_split", "tiles"): ("t1", r"tile_cols = min\(TILE_SIZE, cols - first_col\);"),
     ("row_split", "cluster"): ("v13:row_split=cluster", r"cluster\(\).sync\(\);"),
     ("row_split", "cluster_async"): ("v13", r"ptx::st_async\("),
     ("row_split", "co_resident"): ("v14", r"receive\(message.m, launch\)"),
     ("blocks_per_row", 4): ("v13:blocks_per_row=4", r"constexpr int BLOCKS_PER_ROW = 4;"),
+    ("row_order", "interleaved"): ("v13", r"const int v = row_thread\(\) \+ i \* THREADS_PER_ROW;"),
+    ("row_order", "contiguous"): ("v13:row_order=contiguous", r"v = part.begin \+ threadIdx.x \+ i \* THREADS_PER_BLOCK;"),
     ("row_loop", "once"): ("v8", r"if \(row >= rows\) return;  // all threads of a row leave together"),
     ("row_loop", "grid_stride"): ("v8:row_loop=grid_stride", r"row \+= gridDim.x \* ROWS_PER_BLOCK"),
     ("row_map", "host"): ("cpu", r"for \(int row = 0; row < rows; \+\+row\)"),
@@ -43,6 +46,10 @@ MARKS = {
     ("row_map", "grid_stride"): ("v9", r"row = blockIdx.x; row < rows; row \+= gridDim.x"),
     ("row_map", "grid"): ("t1", r"row = blockIdx.x / tiles_per_row;"),
     ("row_map", "cluster"): ("v7:row_map=cluster", r"cluster\(\).sync\(\);"),
+    ("next_row", "none"): ("v11", r"float values\[SLOTS\];\n    load_row"),
+    ("next_row", "registers"): ("v11:row_loop=grid_stride,next_row=registers", r"values\[k\] = next_values\[k\];"),
+    ("next_row", "async"): ("v11:row_loop=grid_stride,next_row=async", r"if \(next_row < rows\) fetch_row\("),
+    ("next_row", "bulk"): ("v11:row_loop=grid_stride,next_row=bulk", r"try_wait_parity\(&next_came, parity\)"),
     ("row_io", "direct"): ("v12:row_io=direct", r"y_row = y \+ row_start;"),
     ("row_io", "chunk"): ("v12", r"if \(v < vecs\) to_vecs\[v\] = batch\[k\];"),
     ("row_io", "chunk_async"): ("v12:row_io=chunk_async", r"__pipeline_wait_prior\(0\);"),
@@ -67,6 +74,11 @@ MARKS = {
     ("cache", "exps_registers"): ("v3", r"values\[k\] = values\[k\] \* inverse_sum"),
     ("cache", "exps_output"): ("k2", r"y_row\[c\] = y_row\[c\] / row_sum;"),
     ("cache", "inputs_shared"): ("v5:cache=shared", r"row_cache\[c\] = element;"),
+    ("cache", "exps_shared"): ("v11:cache=exps_shared", r"vec.at\[k\];\n +\}\n +store_vec\(row_cache, v, vec\);"),
+    ("cache", "inputs_shared_async"): ("v5:cache=inputs_shared_async", r"thread_state, row_cache\[c\]"),
+    ("cache", "exps_shared_async"): ("v11:cache=exps_shared_async", r"from \+ v \* VEC_SIZE, sizeof\(Vec"),
+    ("cache", "inputs_shared_bulk"): ("v8:cache=inputs_shared_bulk,vec=4", r"& ?rows_came\[.*\], bytes\);"),
+    ("cache", "exps_shared_bulk"): ("v11:cache=exps_shared_bulk", r"try_wait_parity\(&row_came, 0\)"),
     ("vec_size", 1): ("v5", r"update\(thread_state, x_row\[c\]\);"),
     ("vec_size", 2): ("v5:vec=2", r"VEC_SIZE = 2;"),
     ("vec_size", 4): ("v6", r"VEC_SIZE = 4;"),
@@ -77,6 +89,10 @@ MARKS = {
     ("unaligned", "scalar_row"): ("v6", r"vecs = is_aligned \? cols / VEC_SIZE : 0;"),
     ("unaligned", "scalar_groups"): ("v7", r"load_vec\(x, v, is_aligned\)"),
     ("unaligned", "shift"): ("v11", r"const int shift = vec_shift\(x_row\);"),
+    ("loads", "plain"): ("v7", r"= c < cols \? x\[c\] : -INFINITY;"),
+    ("loads", "streaming"): ("v7:loads=streaming", r"__ldcs\(reinterpret_cast<const float4\*>\(row\) \+ v\);"),
+    ("stores", "plain"): ("v7", r"if \(c < cols\) y\[c\] = values\[k\];"),
+    ("stores", "streaming"): ("v7:stores=streaming", r"__stcs\(reinterpret_cast<float4\*>\(row\) \+ v, word\);"),
     ("prefetch", True): ("v6_fetch", r"next = load_vec\(x_row, v \+ THREADS_PER_BLOCK\)"),
     ("prefetch", False): ("v6_double", r"Vec vec = load_vec\(x_row, v\);"),
     ("items_per_thread", 3): ("v7:items=3", r"ITEMS_PER_THREAD = 3;"),
@@ -190,6 +206,15 @@ def test_auto_items_that_cannot_cover_the_default_length_say_so() -> None:
     with pytest.raises(UsageError, match="cols=4096 needs"):
         render(checked("k1:cache=registers"))
     assert render(checked("k1:cache=registers,items=8")).spec.items_per_thread == 8
+
+
+def test_files_of_before_an_axis_are_read(tmp_path: Path) -> None:
+    source = render(checked("v5"))
+    path = tmp_path / source.filename
+    before = re.sub(rf"\b({'|'.join(NEWER)})=\w+\s(//\s+)?", "", source.text)
+    assert not any(f" {axis}=" in before for axis in NEWER)
+    path.write_text(before)
+    assert read_source(path).spec == source.spec
 
 
 @pytest.mark.parametrize(

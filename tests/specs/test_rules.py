@@ -37,10 +37,10 @@ REFUSED = {
     "v5:cache=exps_registers": ("online_keeps_inputs", "use cache=inputs_registers or update=three"),
     "v4:cache=exps_output": ("online_keeps_inputs", "maximum that they refer to changes"),
     "k2:merge=paired,vec=4,vec_scans=first": (
-        "parked_pairs_keep_their_thread", "vec_scans=first with merge=paired.*vec_scans=both"
+        "kept_pairs_keep_their_thread", "vec_scans=first with merge=paired.*vec_scans=both"
     ),
     "t1:merge=paired,cache=exps_output": (
-        "parked_pairs_keep_their_thread", "the writing kernel no longer has"
+        "kept_pairs_keep_their_thread", "the writing kernel no longer has"
     ),
     "v7:row_split=none,blocks_per_row=2": ("blocks_share_rows_in_one_launch", "row_split=none: blocks.*have to meet; use row_split=cluster"),
     "v13:blocks_per_row=3": ("blocks_of_a_row_are_a_power_of_two", "blocks_per_row=3: use a power of two from 1 to 128"),
@@ -48,7 +48,24 @@ REFUSED = {
     "cpu:blocks_per_row=4": ("host_has_one_thread", "blocks_per_row=4 with target=host.*use blocks_per_row=1 or target=device"),
     "v13:topology=two_level": ("reduction_connects_the_row", "1024 threads a row.*it does not reach other blocks; use topology=all_warps"),
     "v13:blocks_per_row=32": ("blocks_share_rows_in_one_launch", "from 2 to 16"),
-    "v13:cache=inputs_shared": ("a_split_row_is_kept_apart", "a block has a part of the row; use cache=inputs_registers"),
+    "v11:cache=exps_shared,vec_scans=first": ("kept_pairs_keep_their_thread", "merge=by_warp and cache=exps_shared: .*use vec_scans=both"),
+    "v1:cache=inputs_shared_bulk": ("copies_are_of_whole_vectors", "vec=1,vec_scans=none.*brings 16 bytes or a multiple.*use vec=4,vec_scans=both"),
+    "v6:cache=inputs_shared_bulk,vec_scans=second": ("copies_are_of_whole_vectors", "vec=4,vec_scans=second with"),
+    "v6:cache=inputs_shared_async,unaligned=scalar_groups": ("copies_are_of_whole_vectors", "has no vectors; use unaligned=scalar_row"),
+    "v5:cache=exps_shared": ("online_keeps_inputs", "use cache=inputs_shared or update=three"),
+    "v5:cache=exps_shared_async": ("online_keeps_inputs", "use cache=inputs_shared_async or update=three"),
+    "v1:op=log_softmax,cache=exps_shared_bulk,vec=4": ("exponentials_are_of_use", "use cache=inputs_shared_bulk"),
+    "v13:cache=exps_shared,unaligned=shift": ("shifted_rows_are_in_registers", "cache=exps_shared and"),
+    "v13:next_row=async,row_loop=once": ("a_next_row_is_loaded_to_registers", "row_loop=once: a block has no next row"),
+    "v12:threads_per_row=auto,vec=4,items=4,next_row=async": ("a_chunk_has_no_next_row", "row_io=chunk: a chunk's place is taken.*or row_io=direct"),
+    "v13:next_row=registers,items=40": ("values_fit_the_registers", "keeps 161 values of each of 2 rows a thread.*registers for 119; use items=29 or less"),
+    "v11:next_row=async,items=58": ("a_next_row_fits_shared_memory", "items=58 x vec=4 x threads=256 elements = 237568 bytes a block, more than the 232448.*use next_row=none"),
+    "v9:next_row=registers": ("a_next_row_is_loaded_to_registers", "cache=none.*into registers by vectors"),
+    "v8:vec=4,cache=registers,row_loop=grid_stride,next_row=async": ("a_next_row_is_loaded_to_registers", "use next_row=none or threads_per_row=auto"),
+    "v7:row_loop=grid_stride,next_row=async": ("next_rows_are_copied_by_vectors", "unaligned=shift or next_row=none"),
+    "v11:row_loop=grid_stride,next_row=bulk,vec=2": ("next_rows_are_copied_by_vectors", "use vec=4 or next_row=async"),
+    "v7:row_order=contiguous": ("parts_are_of_split_rows", "row_order=contiguous with row_split=none.*use row_order=interleaved or row_split=cluster"),
+    "v13:row_order=contiguous,cache=none": ("parts_are_of_split_rows", "cache=none: a row has parts where"),
     "v13:merge=paired": ("warps_bring_pairs", "use topology=all_warps,merge=by_warp or neither"),
     "v13:update=online": ("warps_bring_pairs", "a warp sums against its maximum.*use update=three_pass"),
     "v11:row_map=grid,merge=by_warp,topology=all_warps,cache=none": ("warps_bring_pairs", "does not know a warp's maximum; use merge=separate"),
@@ -61,6 +78,8 @@ REFUSED = {
     "v1:vec_scans=both": ("vectors_are_used_somewhere", "vec=1 with vec_scans=both.*or vec=4"),
     "v6:vec_scans=none": ("vectors_are_used_somewhere", "vec=4 with vec_scans=none.*or vec=1"),
     "v1:unaligned=scalar_groups": ("unaligned_needs_vectors", "single floats are always aligned"),
+    "v6:stores=streaming": ("streamed_rows_come_by_once", "stores=streaming with cache=none.*use stores=plain or cache=inputs_registers"),
+    "v12:loads=streaming": ("streamed_rows_come_by_once", "loads=streaming.*row_io=chunk: only rows.*row_io=direct"),
     "v2:prefetch=true": ("prefetch_has_vectors_to_fetch", "vec_scans=none.*or vec=4,vec_scans=both"),
     "v6:prefetch=true": ("prefetch_has_vectors_to_fetch", "vec_scans=first: the writing scan loads"),
     "v7:prefetch=true": ("prefetch_has_vectors_to_fetch", "cache=inputs_registers.*prefetch=false"),
@@ -76,6 +95,16 @@ REFUSED = {
     "v9:grid=0": ("grid_belongs_to_a_row_loop", "grid=0: use 1 to"),
     "v5:min_blocks=9": ("blocks_fit_an_sm", "min_blocks=9 with threads=256.*min_blocks=8 or less"),
     "cpu:min_blocks=1": ("blocks_fit_an_sm", "target=host: there are no blocks"),
+    "v10:rows_at_once=3": ("rows_at_once_are_few", "rows_at_once=3: use 1, 2 or 4"),
+    "v10:rows_at_once=2,cache=none": ("rows_at_once_are_in_registers", "rows_at_once=2 with cache=none.*use rows_at_once=1 or cache=inputs_registers"),
+    "v8:vec=4,cache=registers,threads=32,row_loop=grid_stride,next_row=registers,rows_at_once=2": ("rows_at_once_are_in_registers", "next_row=registers: rows at once have.*use rows_at_once=1 or next_row=none"),
+    "v13:row_loop=grid_stride,next_row=async,loads=streaming": ("streamed_rows_come_by_once", "from shared memory, which has no such load; use loads=plain"),
+    "v10:rows_at_once=2,trip=runtime": ("rows_at_once_are_in_registers", "trip=runtime and.*trip=static"),
+    "v10:rows_at_once=4,row_io=chunk": ("rows_at_once_are_in_registers", "row_io=chunk.*row_io=direct"),
+    "v10:rows_at_once=2,update=online_tile": ("rows_at_once_are_in_registers", "not by tiles"),
+    "v7:rows_at_once=2": ("rows_at_once_need_no_barrier", "threads_per_row=256, topology=two_level.*rows_at_once=1 or threads_per_row=32,topology=warp"),
+    "v10:rows_at_once=2,topology=tree": ("rows_at_once_need_no_barrier", "threads_per_row=16, topology=tree"),
+    "v10:rows_at_once=4,items=16": ("values_fit_the_registers", "items=16 x vec=4 keeps 65 values of each of 4 rows.*use items=14 or less"),
     "v12:cache=inputs_shared": ("chunks_have_one_copy", "in shared memory already; use cache=none or"),
     "v12:cache=exps_registers,vec=4,unaligned=shift": ("chunks_have_one_copy", "neighbours' threads write; use unaligned=scalar_row or"),
     "cpu:row_io=chunk": ("chunks_have_whole_rows", "row_io=chunk with target=host.*use row_io=direct"),
@@ -172,9 +201,22 @@ VALID = [
     "v11:threads=32",
     "v11:row_map=block",
     "v11:cache=none",
+    "v11:cache=exps_shared_async",
+    "v13:cache=inputs_shared,vec_scans=second",
+    "v13:cache=exps_shared_bulk,row_loop=grid_stride",
+    "v14:cache=exps_shared_bulk",
+    "v12:cache=inputs_shared_async,row_io=direct",
+    "t2:cache=inputs_shared_async,vec=4",
+    "v1:cache=exps_shared,topology=tree",
+    "v3:cache=exps_shared_async",
     "v11:vec=1",
     "v11:merge=paired",
     "v7:merge=by_warp",
+    "v10:rows_at_once=4,threads_per_row=1,merge=separate",
+    "v10:rows_at_once=2,threads_per_row=32,threads=32,topology=warp_down,row_loop=grid_stride",
+    "v14:row_order=contiguous,vec=1,trip=runtime,items=40",
+    "v12:stores=streaming,row_io=direct",
+    "v13:stores=streaming,loads=streaming,unaligned=shift",
 ]
 
 
@@ -225,10 +267,16 @@ def test_problems_come_with_their_axes_and_a_way_out(spec) -> None:  # type: ign
         ("v7", 256, 65536, "items=auto would keep 64 x vec=4 values.*needs cache=none"),
         ("v5:static_cols=257", 1, 256, "static_cols=257 was compiled for rows of that length only"),
         ("v5:cache=shared", 1, 60000, "240000 bytes a block, more than the 232448 bytes"),
+        ("v11:next_row=async", 1, 57 * 1024, "next_row=async keeps items=57 x vec=4 x threads=256"),
+        ("v11:next_row=async", 1, 2**17, "needs next_row=none,cache="),
         ("t1", 2**20, 2**22, "in tiles of 1024 needs 4294967296 blocks.*use a larger tile"),
         ("v13", 2**28, 67, "with 8 blocks a row needs 2147483648 blocks.*use fewer"),
         ("v13:items=1", 1, 5000, "items=1 x vec=4 x threads=128 x blocks_per_row=8 covers 4099 columns"),
         ("v13", 1, 2**20, "items=auto would keep .* needs cache=none"),
+        ("v13:min_blocks=8", 1, 2**18, "items=auto would keep .* needs cache=inputs_shared"),
+        ("v13:cache=inputs_shared_bulk", 1, 470_000, "1 x 470000 / 8 elements = 235008 bytes a block, .* use blocks_per_row=16 or cache=none"),
+        ("v13:cache=inputs_shared_bulk", 1, 2**20, "524288 bytes a block, .* use cache=none"),
+        ("v11:cache=exps_shared_async", 1, 60_000, "1 x 60000 elements = 240000 bytes a block, .* use cache=none"),
         ("v1", 1, 2**31, "cols=2147483648: use 0 to"),
         ("v1", -1, 4, "rows=-1: use 0 to"),
     ],
@@ -250,6 +298,17 @@ def test_shared_memory_of_what_warps_and_blocks_send() -> None:
         assert static_shared_bytes(parse(variant)) == 8 * states
 
 
+def test_rows_up_to_the_memory_of_all_blocks_fit() -> None:
+    """A block of sm_90 has 227 KB, of which the states of the row's warps take a little."""
+    spec = parse("v13:cache=exps_shared_bulk,threads=512")
+    taken = static_shared_bytes(spec)
+    assert taken == 8 * (8 * 16 + 1 + 1)
+    assert problems_for(spec, 16, 464_000 - 8 * 1024 // 4) == []
+    longest = 8 * ((227 * 1024 - taken) // 16 * 4)
+    assert problems_for(spec, 16, longest) == [] != problems_for(spec, 16, longest + 1)
+    assert spec.shared_bytes(longest) + taken <= 227 * 1024
+
+
 def test_shapes_at_the_limit_fit() -> None:
     assert problems_for(parse("v7:items=4"), 1, 4099) == []
     assert problems_for(parse("v7:items=4"), 1, 4100) != []
@@ -263,6 +322,7 @@ NUMBERS = {
     "tile_size": st.sampled_from([None, 64, 1022, 100_000]),
     "threads_per_block": st.sampled_from([1, 32, 48, 64, 256, 1024]),
     "grid_blocks": st.sampled_from([None, 0, 3]),
+    "rows_at_once": st.sampled_from([1, 2, 3, 4]),
     "blocks_per_row": st.sampled_from([1, 2, 8, 32]),
     "min_blocks_per_sm": st.sampled_from([None, 1, 8, 33]),
     "static_cols": st.sampled_from([None, 0, 67, 16_384]),

@@ -8,8 +8,9 @@ from kgen.errors import UsageError
 from kgen.specs.axes import listed_values, swept_values
 from kgen.specs.fields import AXES, SWEPT_NUMBERS
 from kgen.specs.follow import LEADING_AXES, MOVING_AXES, follow
+from kgen.specs.rules import problems
 from kgen.specs.spec import Spec
-from kgen.specs.variants import apply, parse, spelling, stem
+from kgen.specs.variants import apply, checked, parse, spelling, stem
 from kgen.specs.versions import VERSIONS
 from tests.strategies import CHOICES, specs
 
@@ -43,6 +44,26 @@ def test_only_what_nobody_reads_ends_in_a_digest() -> None:
     assert len(names) == 2 and max(map(len, names)) < 30
 
 
+@pytest.mark.parametrize(
+    ("variant", "named"),
+    [
+        ("v10:rows_at_once=2", {"cache": "none"}),
+        ("v10:rows_at_once=2", {"threads_per_row": 64}),
+        ("v10:rows_at_once=2", {"row_split": "cluster"}),
+        ("v13:row_order=contiguous", {"row_split": "none"}),
+        ("v13:row_order=contiguous", {"cache": "none"}),
+        ("v7:stores=streaming,loads=streaming", {"cache": "none"}),
+        ("v10:stores=streaming", {"row_io": "chunk"}),
+    ],
+)
+def test_what_belongs_to_rows_in_registers_goes_with_them(
+    variant: str, named: dict[str, object]
+) -> None:
+    base = checked(variant)
+    assert problems(base.replace(**named)) != []
+    assert problems(apply(base, named)) == []
+
+
 def test_named_axes_bring_others_along() -> None:
     assert parse("v8:vec=4").vec_scans == "both"
     assert parse("v7:vec=1").vec_scans == "none"
@@ -56,6 +77,8 @@ def test_named_axes_bring_others_along() -> None:
     assert parse("v8:row_loop=grid_stride").threads_per_row == 32
     assert parse("v8:row_split=tiles").threads_per_row is None
     assert parse("v9:row_split=tiles").row_loop == "once"
+    assert parse("v13:next_row=async").row_loop == "grid_stride"
+    assert parse("v14:next_row=async").row_loop == "once"
     assert parse("v3:op=log_softmax").cache == "inputs_registers"
     assert parse("k1:op=log_softmax").normalize == "reciprocal"
     assert parse("v7:blocks_per_row=4").row_split == "cluster"

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from kgen.evidence import inputs
+from kgen.execute import observe
 from kgen.specs.variants import checked
 from kgen.sweep.foretold import counts, foretold_us, registers
 from kgen.sweep.likely import MOST
@@ -46,6 +48,13 @@ def test_a_bound_on_registers_is_kept() -> None:
     assert registers(checked("v13:items=5,min_blocks=12")) == 40
 
 
+@pytest.mark.parametrize(("number", "taken"), [(1, 29), (2, 40), (4, 74)])
+def test_rows_at_once_take_registers_each(number: int, taken: int) -> None:
+    """As ptxas reports of rows of 128."""
+    axes = f"merge=separate,update=three_pass,cache=exps_registers,exp=exp2,rows_at_once={number}"
+    assert abs(registers(checked(f"v10:{axes},items=2")) - taken) <= 8
+
+
 def us(variant: str, rows: int, cols: int) -> float:
     return foretold_us(Point(checked(variant), rows, cols))
 
@@ -70,10 +79,42 @@ def test_exponentials_that_are_computed_twice_cost() -> None:
     assert twice > once
 
 
+def test_a_row_on_its_way_takes_accesses_to_shared_memory_or_registers() -> None:
+    point = "v13:row_loop=grid_stride,grid=16,next_row={}"
+    specs = [checked(point.format(it)).resolve(8192) for it in ("none", "async", "bulk")]
+    found = [counts(spec, 24, 8192)["shared_accesses"] for spec in specs]
+    vectors = 24 * 8192 / 4 / 32
+    assert [it - found[0] for it in found] == [0, vectors, 2 * vectors]
+    kept, twice = (
+        registers(checked(f"v13:items=16,next_row={it}")) for it in ("async", "registers")
+    )
+    assert twice > 1.8 * kept
+
+
 def test_clusters_that_do_not_fit_at_once_wait() -> None:
     """Of one block a multiprocessor there are 15 clusters of 8 at once: the 16th waits for another."""
     few, fit, more = (us("v13:threads=1024,items=11", rows, 360_000) for rows in (14, 15, 16))
     assert more - fit > 1.2 * (fit - few)
+
+
+@pytest.mark.parametrize("cache", ["exps_shared_async", "exps_shared_bulk", "inputs_shared"])
+def test_accesses_of_rows_in_shared_memory_are_those_that_are_counted(cache: str) -> None:
+    variant = f"v11:cache={cache},unaligned=scalar_row,threads=128"
+    [seen] = observe(checked(variant), inputs.make("uniform", 4, 4096)).counts
+    found = counts(checked(variant), 4, 4096)
+    assert found["shared_accesses"] == pytest.approx(
+        seen.shared_loads + seen.shared_stores, rel=0.1
+    )
+    for name in ("global_loads", "global_stores", "barriers", "exponentials"):
+        assert found[name] == pytest.approx(getattr(seen, name), rel=0.1), name
+
+
+def test_a_row_that_comes_at_once_waits_less_than_one_read_by_a_loop() -> None:
+    asynchronous, loop = (
+        us(f"v13:cache={cache},threads=512", 1024, 131072)
+        for cache in ("exps_shared_async", "exps_shared")
+    )
+    assert asynchronous < loop
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,14 @@ def test_what_measuring_takes_decides_how_many(seconds: float, number: int) -> N
     ]
 
 
+def test_short_rows_are_tried_several_at_once() -> None:
+    short, long = (
+        {point.spec.rows_at_once for point in likeliest(planned(shape), lambda _: 1.0).points}
+        for shape in ((262144, 32), (256, 65536))
+    )
+    assert short == {1, 2, 4} and long == {1}
+
+
 def test_every_shape_has_its_own() -> None:
     chosen = likeliest(planned((1, 32000), (65536, 127)), lambda point: 1.0).points
     shapes = [(point.rows, point.cols) for point in chosen]

@@ -156,7 +156,7 @@ def test_too_many_points(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everything_has_all_choices_and_the_versions_by_name() -> None:
     versions, combinations = everything([4], [257])
     assert combinations.axes.keys() == AXES.keys()
-    assert len(combinations.axes["cache"]) == 5 and 1024 in combinations.axes["threads_per_block"]
+    assert len(combinations.axes["cache"]) == 10 and 1024 in combinations.axes["threads_per_block"]
     small = {axis: values[:1] for axis, values in combinations.axes.items()}
     made = plan(versions, Space(("v1",), (4,), (257,), small, "cols > 1"))
     assert [point.variant for point in made.points][: len(versions.variants)] == [

@@ -103,20 +103,12 @@ def longest(spec: Spec) -> int:
 
 def _shapes(spec: Spec) -> list[tuple[int, int]]:
     """Return lengths at and around the limits of the spec; the longest finds most, and is first."""
-    threads, vec, walked = spec.row_width, spec.vec_size, walked_rows(spec)
-    lengths = [
-        longest(spec),
-        3,
-        33,
-        257,
-        threads * vec,
-        threads * vec + 1,
-        2 * threads * vec + vec,
-        1,
-    ]
+    vec, step, walked = spec.vec_size, spec.row_width * spec.vec_size, walked_rows(spec)
+    lengths = [longest(spec), 3, 33, 257, step, step + 1, 2 * step + vec, 1]
     lengths += [2 * spec.tile_cols, 3 * spec.tile_cols + 5] if spec.uses_tiles else []
     rows = min(ROWS, most_rows(spec))
-    shapes = [(rows, cols) for cols in lengths] + [(walked + spec.rows_per_block + 1, 70)]
+    # The last row starts on a boundary of vectors and does not end on one.
+    shapes = [(rows, cols) for cols in lengths] + [((walked + spec.rows_per_block + 1) | 1, 70)]
     fitting = [shape for shape in dict.fromkeys(shapes) if not problems_for(spec, *shape)]
     # The longest again and again, until all inputs have had a row.
     return fitting[:1] * ceil_div(len(ALL_INPUTS), rows) + fitting[1:] if fitting else []
@@ -133,24 +125,23 @@ def _why_equivalent(original: Source, mutant: Mutant) -> str:
 
 def explanation(kind: str, spec: Spec, key: str) -> str:
     """Return why survivors.toml counts a spec's mutant to `equivalent` or `survivor`; '' if not."""
-    found = (each for each in explanations(kind) if key in each.mutants and each.holds_for(spec))
-    return next((each.why for each in found), "")
+    reasons = written_reasons()[kind]
+    return next((one.why for one in reasons if key in one.mutants and one.holds_for(spec)), "")
 
 
-class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Why nothing catches `mutants`, by their keys, of the specs that a formula is true of."""
+class WrittenReason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Why some mutants do the same, or stay unseen; `where` is a formula of the specs' facts."""
 
     mutants: tuple[str, ...]
     where: str
     why: str
 
     def holds_for(self, spec: Spec) -> bool:
-        """Return whether it is of such specs."""
+        """Return whether it is about such a spec."""
         return bool(formula(self.where).of(spec))
 
 
 @functools.cache
-def explanations(kind: str) -> tuple[Explanation, ...]:
-    """Return the explanations that survivors.toml has of a kind."""
-    text = SURVIVORS.read_bytes()
-    return msgspec.toml.decode(text, type=dict[str, tuple[Explanation, ...]])[kind]
+def written_reasons() -> dict[str, tuple[WrittenReason, ...]]:
+    """Return the reasons that survivors.toml has, by their kind."""
+    return msgspec.toml.decode(SURVIVORS.read_bytes(), type=dict[str, tuple[WrittenReason, ...]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.specs.rules.problem import Problem, number_rule, rule
-from kgen.specs.spec import Spec
+from kgen.specs.spec import HINT_AXES, Spec
 
 MAX_TILE_SIZE = 2**18
 
@@ -68,12 +68,32 @@ def shifted_rows_are_in_registers(spec: Spec) -> Iterator[Problem]:
         )
 
 
+@rule(*HINT_AXES, "cache", "row_io", "next_row")
+def streamed_rows_come_by_once(spec: Spec) -> Iterator[Problem]:
+    """A hint says that nobody comes back: rows on their way to registers, and back to memory."""
+    goes_straight = spec.in_registers and not spec.in_chunks
+    for axis, choice in spec.hints.items():
+        if not goes_straight:
+            yield Problem(
+                (axis, "cache", "row_io"),
+                f"{axis}={choice} with cache={spec.cache} and row_io={spec.row_io}: only rows that "
+                "go straight to registers and back are accessed once; "
+                f"use {axis}=plain or cache=inputs_registers,row_io=direct",
+            )
+    if spec.loads.call and spec.next_row.in_shared:
+        yield Problem(
+            ("loads", "next_row"),
+            f"loads={spec.loads} with next_row={spec.next_row}: the row is loaded from shared "
+            "memory, which has no such load; use loads=plain or next_row=registers",
+        )
+
+
 @rule("prefetch", "cache", "vec_scans", "row_io")
 def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
     """Prefetching overlaps a global vector load of the writing scan with its arithmetic."""
     if not spec.prefetch:
         return
-    if spec.in_registers or spec.takes_shared:
+    if spec.in_registers or spec.scans_shared:
         yield Problem(
             ("prefetch", "cache", "row_io"),
             f"prefetch with cache={spec.cache} and row_io={spec.row_io}: the writing scan "
@@ -84,6 +104,65 @@ def prefetch_has_vectors_to_fetch(spec: Spec) -> Iterator[Problem]:
             ("prefetch", "vec_scans", "vec_size"),
             f"prefetch with vec_scans={spec.vec_scans}: the writing scan loads no vectors; "
             "use prefetch=false" + ("" if spec.is_host else " or vec=4,vec_scans=both"),
+        )
+
+
+@rule(
+    *("next_row", "row_loop", "cache", "vec_scans", "trip", "threads_per_row"), "threads_per_block"
+)
+def a_next_row_is_loaded_to_registers(spec: Spec) -> Iterator[Problem]:
+    """What is loaded ahead is a block's next row, which registers will hold."""
+    if not spec.next_row.is_ahead:
+        return
+    ahead = f"next_row={spec.next_row} with"
+    if not spec.row_loop.repeats:
+        yield Problem(
+            ("next_row", "row_loop"),
+            f"{ahead} row_loop={spec.row_loop}: a block has no next row; use next_row=none or "
+            "row_loop=grid_stride",
+        )
+    if not (spec.in_registers and spec.vec_first) or spec.trip.is_runtime:
+        yield Problem(
+            ("next_row", "cache", "vec_scans", "trip"),
+            f"{ahead} cache={spec.cache}, vec_scans={spec.vec_scans} and trip={spec.trip}: the row "
+            "is loaded into registers by vectors; use next_row=none or cache=inputs_registers,"
+            "vec=4,vec_scans=both,trip=static",
+        )
+    if spec.row_threads < spec.threads_per_block:
+        yield Problem(
+            ("next_row", "threads_per_row"),
+            f"{ahead} threads_per_row={spec.row_threads} and threads={spec.threads_per_block}: all "
+            "of a block is on one row and its next; use next_row=none or threads_per_row=auto",
+        )
+
+
+@rule("next_row", "row_io")
+def a_chunk_has_no_next_row(spec: Spec) -> Iterator[Problem]:
+    """A chunk is in its place until its output is copied back from there."""
+    if spec.next_row.is_ahead and spec.in_chunks:
+        yield Problem(
+            ("next_row", "row_io"),
+            f"next_row={spec.next_row} with row_io={spec.row_io}: a chunk's place is taken until "
+            "its output is copied back; use next_row=none or row_io=direct",
+        )
+
+
+@rule("next_row", "unaligned", "vec_size")
+def next_rows_are_copied_by_vectors(spec: Spec) -> Iterator[Problem]:
+    """An asynchronous copy is of 8 or 16 bytes that start on their boundary, a bulk one of 16."""
+    if not spec.next_row.in_shared:
+        return
+    if not (spec.unaligned.whole_row or spec.unaligned.is_shifted):
+        yield Problem(
+            ("next_row", "unaligned"),
+            f"next_row={spec.next_row} with unaligned={spec.unaligned}: nothing copies the vectors "
+            "of a row off a boundary; use unaligned=scalar_row, unaligned=shift or next_row=none",
+        )
+    if spec.next_row.is_bulk and spec.vec_size * spec.element_bytes != 16:
+        yield Problem(
+            ("next_row", "vec_size"),
+            f"next_row={spec.next_row} with vec={spec.vec_size}: it copies 16 bytes or a multiple; "
+            "use vec=4 or next_row=async",
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kgen.limits import MAX_REGISTERS_PER_THREAD, REGISTERS_PER_SM
+from kgen.specs.declared import choices
 from kgen.specs.fields import short_name
 from kgen.specs.rules.problem import Problem, rule
 from kgen.specs.spec import Spec
@@ -20,6 +21,7 @@ REGISTER_USE = (
     "vec_size",
     "target",
     "threads_per_row",
+    "rows_at_once",
     "update",
     "tile_size",
     "threads_per_block",
@@ -28,6 +30,7 @@ REGISTER_USE = (
     "blocks_per_row",
     "unaligned",
     "static_cols",
+    "next_row",
 )
 
 
@@ -35,27 +38,34 @@ REGISTER_USE = (
 def online_keeps_inputs(spec: Spec) -> Iterator[Problem]:
     """Exponentials of an online scan refer to a maximum that still changes."""
     if spec.is_online and spec.keeps_exps:
-        other = "inputs_registers" if spec.in_registers else "none"
         yield Problem(
             ("cache", "update"),
             f"cache={spec.cache} with update={spec.update}: an online scan has no exponentials to "
             "keep, since the maximum that they refer to changes until the row's end; "
-            f"use cache={other} or update=three_pass",
+            f"use cache={cache_of_inputs(spec)} or update=three_pass",
         )
+
+
+def cache_of_inputs(spec: Spec) -> str:
+    """Return the first declared cache that keeps inputs where this one keeps exponentials."""
+    cache, known = spec.cache, choices("cache", spec.overlay)
+    points = (spec.replace(cache=word).cache for word in known)
+    alike = (p for p in points if p.place == cache.place and p.template == cache.template)
+    return next((str(point) for point in alike if not point.keeps_exps), "none")
 
 
 @rule("merge", "cache", "vec_scans", "row_split")
-def parked_pairs_keep_their_thread(spec: Spec) -> Iterator[Problem]:
-    """Exponentials parked against a thread's own maximum are rescaled by that thread."""
-    parked_pairs = spec.merge.is_paired and spec.parks
-    if parked_pairs and spec.vec_first != spec.vec_second:
+def kept_pairs_keep_their_thread(spec: Spec) -> Iterator[Problem]:
+    """Exponentials kept against a thread's own maximum are rescaled by that thread."""
+    kept_pairs = spec.merge.is_paired and spec.keeps_exps and not spec.in_registers
+    if kept_pairs and spec.vec_first != spec.vec_second:
         yield Problem(
             ("vec_scans", "merge", "cache"),
-            f"vec_scans={spec.vec_scans} with merge=paired and cache=exps_output: the writing scan "
-            "meets exponentials of other threads and does not know the maxima they refer to; "
-            "use vec_scans=both or merge=separate",
+            f"vec_scans={spec.vec_scans} with merge={spec.merge} and cache={spec.cache}: the "
+            "writing scan meets exponentials of other threads and does not know the maxima they "
+            "refer to; use vec_scans=both or merge=separate",
         )
-    if parked_pairs and spec.row_split.kernel_per_phase:
+    if kept_pairs and spec.parks and spec.row_split.kernel_per_phase:
         yield Problem(
             ("merge", "cache", "row_split"),
             f"merge=paired with cache=exps_output and row_split={spec.row_split}: exponentials are "
@@ -68,11 +78,10 @@ def parked_pairs_keep_their_thread(spec: Spec) -> Iterator[Problem]:
 def exponentials_are_of_use(spec: Spec) -> Iterator[Problem]:
     """Exponentials are kept for an output that is made of them."""
     if spec.keeps_exps and not spec.op.keeps_exps:
-        other = "inputs_registers" if spec.in_registers else "none"
         yield Problem(
             ("cache", "op"),
             f"cache={spec.cache} with op={spec.op}: its output is made of the inputs, not of their "
-            f"exponentials; use cache={other}",
+            f"exponentials; use cache={cache_of_inputs(spec)}",
         )
 
 
@@ -87,14 +96,57 @@ def there_is_something_to_divide(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("row_split", "cache", "blocks_per_row")
-def a_split_row_is_kept_apart(spec: Spec) -> Iterator[Problem]:
-    """A block's shared memory is laid out for whole rows."""
-    if spec.row_split.in_one_launch and spec.in_shared:
+@rule("cache", "vec_size", "vec_scans", "unaligned")
+def copies_are_of_whole_vectors(spec: Spec) -> Iterator[Problem]:
+    """A row comes by vectors or by elements, and in bulk by 16 bytes."""
+    if not spec.cache.is_copied:
+        return
+    widest = spec.element.vec_sizes[-1]
+    if spec.cache.is_bulk and not (spec.vec_size == widest and spec.vec_first):
         yield Problem(
-            ("cache", "row_split"),
-            f"cache={spec.cache} with row_split={spec.row_split}: a block has a part of the row; "
-            "use cache=inputs_registers or cache=exps_registers",
+            ("vec_size", "vec_scans", "cache"),
+            f"vec={spec.vec_size},vec_scans={spec.vec_scans} with cache={spec.cache}: a bulk copy "
+            f"brings {widest * spec.element_bytes} bytes or a multiple of them; "
+            f"use vec={widest},vec_scans=both",
+        )
+    if spec.vectorises and not spec.unaligned.whole_row:
+        yield Problem(
+            ("unaligned", "cache"),
+            f"unaligned={spec.unaligned} with cache={spec.cache}: a row off a vector boundary is "
+            "copied one element at a time, and has no vectors; use unaligned=scalar_row",
+        )
+
+
+@rule("rows_at_once", "cache", "row_io", "trip", "update", "next_row")
+def rows_at_once_are_in_registers(spec: Spec) -> Iterator[Problem]:
+    """All of these rows are loaded before the first is worked on."""
+    if spec.rows_at_once == 1:
+        return
+    if spec.next_row.is_ahead:
+        yield Problem(
+            ("rows_at_once", "next_row"),
+            f"rows_at_once={spec.rows_at_once} with next_row={spec.next_row}: rows at once have "
+            "loads enough on their way; use rows_at_once=1 or next_row=none",
+        )
+    if not spec.in_registers or spec.in_chunks or spec.trip.is_runtime or spec.is_tiled:
+        yield Problem(
+            ("rows_at_once", "cache", "row_io", "trip", "update"),
+            f"rows_at_once={spec.rows_at_once} with cache={spec.cache}, row_io={spec.row_io}, "
+            f"trip={spec.trip} and update={spec.update}: rows that are loaded together are whole, "
+            "in registers; use rows_at_once=1 or cache=inputs_registers,row_io=direct,trip=static "
+            "and an update that is not by tiles",
+        )
+
+
+@rule("row_order", "row_split", "cache")
+def parts_are_of_split_rows(spec: Spec) -> Iterator[Problem]:
+    """How a row is dealt to its blocks matters where several of them keep it."""
+    if spec.row_order.in_parts and not (spec.row_split.in_one_launch and spec.in_registers):
+        yield Problem(
+            ("row_order", "row_split", "cache"),
+            f"row_order={spec.row_order} with row_split={spec.row_split} and cache={spec.cache}: a "
+            "row has parts where blocks of one launch keep it in registers; use "
+            "row_order=interleaved or row_split=cluster,blocks_per_row=2,cache=inputs_registers",
         )
 
 
@@ -154,16 +206,17 @@ def values_fit_the_registers(spec: Spec) -> Iterator[Problem]:
 def _too_many(spec: Spec, axis: str, value: int, slots: int, most: int) -> Problem:
     word = short_name(axis)
     way = f"{word}={most} or less" if most >= 1 else "fewer threads or min_blocks"
+    each = f" of each of {spec.rows_kept} rows" if spec.rows_kept > 1 else ""
     return Problem(
-        (axis, "threads_per_block", "min_blocks_per_sm"),
-        f"{word}={value} x vec={spec.vec_size} keeps {slots} values a thread, and with "
+        (axis, "rows_at_once", "threads_per_block", "min_blocks_per_sm"),
+        f"{word}={value} x vec={spec.vec_size} keeps {slots} values{each} a thread, and with "
         f"threads={spec.threads_per_block} a thread has registers for "
         f"{max(value_limit(spec), 0)}; use {way}",
     )
 
 
 def value_limit(spec: Spec) -> int:
-    """Return how many values a thread can keep: in registers, launch bounds included.
+    """Return how many values of a row a thread can keep: in registers, launch bounds included.
 
     Indexed at run time (trip=runtime, and on the host) they are in memory of the thread's own.
     """
@@ -172,4 +225,5 @@ def value_limit(spec: Spec) -> int:
     resident = spec.threads_per_block * (spec.min_blocks_per_sm or 1)
     # A warp's registers are handed out in units of 8 a thread.
     share = REGISTERS_PER_SM // resident // 8 * 8
-    return min(MAX_REGISTERS_PER_THREAD, share) - OTHER_REGISTERS
+    values = min(MAX_REGISTERS_PER_THREAD, share) - OTHER_REGISTERS
+    return values // spec.rows_kept

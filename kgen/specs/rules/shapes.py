@@ -15,7 +15,10 @@ MAX_DIMENSION = 2**31 - 2**18
 STATS_VALUE_BYTES = 4
 # The axes that decide on which shapes a spec can run.
 SHAPE_READS = frozenset(
-    (*REGISTER_USE, "row_split", "row_loop", "grid_blocks", "topology", "merge", "row_io")
+    (
+        *REGISTER_USE,
+        *("row_split", "row_loop", "grid_blocks", "topology", "merge", "row_io"),
+    )
 )
 
 
@@ -101,10 +104,10 @@ def _held_in_registers(spec: Spec, cols: int, word: str) -> Iterator[Problem]:
 
 def _cache_that_holds(spec: Spec, cols: int) -> str:
     shared = spec.replace(cache="inputs_shared", items_per_thread=None)
-    is_split = spec.row_split.in_one_launch
-    if spec.is_host or is_split or list(row_fits_shared_memory(shared, 1, cols)):
-        return "cache=none"
-    return "cache=inputs_shared"
+    now = "next_row=none," if spec.next_row.is_ahead else ""
+    if spec.is_host or list(row_fits_shared_memory(shared, 1, cols)):
+        return f"{now}cache=none"
+    return f"{now}cache=inputs_shared"
 
 
 def threads_that_hold(spec: Spec, cols: int) -> int | None:
@@ -123,15 +126,48 @@ def threads_that_hold(spec: Spec, cols: int) -> int | None:
 @shape_rule
 def row_fits_shared_memory(spec: Spec, rows: int, cols: int) -> Iterator[Problem]:
     """Rows in shared memory are those of a block, beside what the reductions take."""
+    yield from shared_memory_problems(spec, cols, MAX_SHARED_BYTES, "any GPU")
+
+
+@rule(*SHAPE_READS)
+def a_next_row_fits_shared_memory(spec: Spec) -> Iterator[Problem]:
+    """How much of the next row a block has in shared memory is known when the items are."""
+    is_known = spec.items_per_thread is not None or spec.static_cols
+    if spec.waits_in_shared and is_known:
+        yield from row_fits_shared_memory(spec, 1, spec.static_cols or DEFAULT_COLS)
+
+
+def shared_memory_problems(spec: Spec, cols: int, most: int, gpu: str) -> Iterator[Problem]:
+    """Yield why the rows of a block are more than the `most` bytes that a block has on a GPU."""
     needed = spec.shared_bytes(cols)
-    if needed > MAX_SHARED_BYTES - static_shared_bytes(spec):
+    if needed <= most - static_shared_bytes(spec):
+        return
+    if spec.waits_in_shared:
+        yield Problem(
+            ("next_row", "items_per_thread", "threads_per_block"),
+            f"next_row={spec.next_row} keeps items={spec.items_on(cols)} x vec={spec.vec_size} x "
+            f"threads={spec.threads_per_block} elements = {needed} bytes a block, more than the "
+            f"{most} bytes of shared memory that {gpu} has; use next_row=none",
+        )
+    else:
         axis, way = ("row_io", "row_io=direct") if spec.in_chunks else ("cache", "cache=none")
+        part = f" / {spec.blocks_per_row}" if spec.has_parts else ""
         yield Problem(
             (axis,),
-            f"{axis}={getattr(spec, axis)} keeps {spec.rows_per_block} x {cols} elements = "
-            f"{needed} bytes a block, more than the {MAX_SHARED_BYTES} bytes of shared memory "
-            f"that any GPU has; use {way}",
+            f"{axis}={getattr(spec, axis)} keeps {spec.rows_per_block} x {cols}{part} elements = "
+            f"{needed} bytes a block, more than the {most} bytes of shared memory that {gpu} has; "
+            f"use {_more_blocks(spec, cols, most)}{way}",
         )
+
+
+def _more_blocks(spec: Spec, cols: int, most: int) -> str:
+    """Return the least number of blocks that hold a row in their shared memory, if any does."""
+    blocks = 2 * spec.blocks_per_row
+    while spec.has_parts and blocks <= spec.row_split.most_blocks:
+        if not list(shared_memory_problems(spec.replace(blocks_per_row=blocks), cols, most, "")):
+            return f"blocks_per_row={blocks} or "
+        blocks *= 2
+    return ""
 
 
 @shape_rule
@@ -190,4 +226,5 @@ def static_shared_bytes(spec: Spec) -> int:
     values = int(spec.topology.shared_values.of(spec))
     met = STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values
     met += int(spec.row_split.static_bytes.of(spec))
-    return met * (2 if spec.takes_turns else 1) + int(spec.row_io.static_bytes.of(spec))
+    copied = sum(int(by.static_bytes.of(spec)) for by in (spec.row_io, spec.cache, spec.next_row))
+    return met * (2 if spec.takes_turns else 1) + copied

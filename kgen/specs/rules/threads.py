@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from kgen.limits import MAX_THREADS_PER_BLOCK, MAX_THREADS_PER_SM, WARP_SIZE
 from kgen.specs.declared import choices
+from kgen.specs.fields import SWEPT_NUMBERS
 from kgen.specs.formula import ceil_div, is_power_of_two
 from kgen.specs.rules.problem import Problem, number_rule, rule
 from kgen.specs.spec import MAX_STRIDE_BLOCKS, Spec
 
 # The axes that decide how many threads share a row.
 ROW_THREADS = ("threads_per_row", "threads_per_block")
+ROWS_AT_ONCE = SWEPT_NUMBERS["rows_at_once"]
 
 
 def is_connected(spec: Spec) -> bool:
@@ -204,6 +206,29 @@ def reduction_connects_the_row(spec: Spec) -> Iterator[Problem]:
     )
 
 
+@number_rule("rows_at_once")
+def rows_at_once_are_few(spec: Spec) -> Iterator[Problem]:
+    """What hides the latency of loads is a few of them."""
+    if spec.rows_at_once not in ROWS_AT_ONCE:
+        yield Problem(("rows_at_once",), f"rows_at_once={spec.rows_at_once}: use 1, 2 or 4")
+
+
+@rule("rows_at_once", "topology", "row_split", *ROW_THREADS)
+def rows_at_once_need_no_barrier(spec: Spec) -> Iterator[Problem]:
+    """Their reductions follow each other; a row of several warps has loads enough in flight."""
+    if spec.rows_at_once == 1:
+        return
+    is_reduced_apart = spec.row_threads <= WARP_SIZE and spec.topology.reusable
+    if not is_reduced_apart or spec.row_split.whole_blocks:
+        yield Problem(
+            ("rows_at_once", "topology", "row_split", *ROW_THREADS),
+            f"rows_at_once={spec.rows_at_once} with threads_per_row={spec.row_threads}, "
+            f"topology={spec.topology} and row_split={spec.row_split}: several rows at once are "
+            "for the lanes of a warp, which meet by shuffles; use rows_at_once=1 or "
+            "threads_per_row=32,topology=warp,row_split=none",
+        )
+
+
 @rule("update", *ROW_THREADS)
 def tiles_are_reduced_by_all(spec: Spec) -> Iterator[Problem]:
     """Every tile ends in a block barrier, which groups without a row would not meet."""
@@ -227,7 +252,7 @@ def pairs_have_somewhere_to_meet(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("grid_blocks", "row_loop", "blocks_per_row", *ROW_THREADS)
+@rule("grid_blocks", "row_loop", "blocks_per_row", "rows_at_once", *ROW_THREADS)
 def grid_belongs_to_a_row_loop(spec: Spec) -> Iterator[Problem]:
     """Only blocks that go on to further rows leave their number open."""
     grid = spec.grid_blocks

@@ -80,8 +80,8 @@ void Observer::mbarrier_init_fenced() {
 void Observer::cluster_met() {
     enter();
     checker_.order().clocks().publish(clusters_[rank_ / group_->cluster_size()]);
-    const int first = group_->first_of_cluster(rank_);
-    for (int rank = first; rank < first + group_->cluster_size(); ++rank) flush(rank);
+    // Threads that only arrived go on meanwhile: what a warp did is not put together here.
+    for (int rank = 0; rank < group_->cluster_size(); ++rank) counts_.add_barrier(warps());
 }
 
 void Observer::cluster_waited() {
@@ -113,6 +113,8 @@ uint32_t Observer::message_sent(const Message& message, const uint64_t* barrier)
     const uint32_t time = checker_.order().clocks().next_time();
     const bool is_bulk = message.from != nullptr;
     if (is_bulk) {
+        require_fenced(AccessKind::store, counter, barrier, sizeof *barrier);
+        require_fenced(AccessKind::store, counter, message.to, message.bytes);
         access({AccessKind::load, 0, counter, 0}, message.from, message.bytes, false);
         count_bulk(AccessKind::load, false, message.from, message.bytes);
         count_bulk(AccessKind::store, true, message.to, message.bytes);
@@ -149,13 +151,18 @@ uint32_t Observer::bulk_store_begins(const Copy& copy) {
     access({AccessKind::load, 0, counter, 0, slot_of(Beside::bulk_stores), time}, copy.from,
            copy.bytes, false);
     count_bulk(AccessKind::load, true, copy.from, copy.bytes);
+    require_fenced(AccessKind::load, counter, copy.from, copy.bytes);
+    return time;
+}
+
+void Observer::require_fenced(AccessKind kind, uint32_t counter, const void* address,
+                              size_t bytes) {
     const int thread = Block::current()->thread();
-    for (size_t done = 0; done < copy.bytes; done += PART_BYTES) {
-        const Access part = {AccessKind::load, PART_BYTES, counter,
-                             reinterpret_cast<uintptr_t>(copy.from) + done};
+    for (size_t done = 0; done < bytes; done += PART_BYTES) {
+        const auto size = static_cast<uint8_t>(std::min(PART_BYTES, bytes - done));
+        const Access part = {kind, size, counter, reinterpret_cast<uintptr_t>(address) + done};
         checker_.check_fence(memory_.find(part), part, thread);
     }
-    return time;
 }
 
 void Observer::waited(Beside beside, uint32_t time) {

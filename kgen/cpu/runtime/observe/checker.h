@@ -17,8 +17,8 @@ class Checker {
     void begin_launch(const Launch& launch);
     Order& order() { return order_; }
     void access(const Target& target, const Access& access, int thread);
-    // The thread's bulk store will read these bytes, and sees what was written before a proxy
-    // fence.
+    // The thread's bulk copy will touch these bytes, and comes after what was written before a
+    // proxy fence.
     void check_fence(const Target& target, const Access& access, int thread);
     // Checks the outputs and writes what was found.
     void end_job();

@@ -63,14 +63,10 @@ void Observer::thread_returned(int thread) {
     if (!alive) running().logs[warp].flush(counts_);
 }
 
-void Observer::flush(int rank) {
-    counts_.add_barrier(warps());
-    for (int warp = 0; warp < warps(); ++warp) warps_[rank].logs[warp].flush(counts_);
-}
-
 void Observer::barrier_met() {
     enter();
-    flush(rank_);
+    counts_.add_barrier(warps());
+    for (int warp = 0; warp < warps(); ++warp) running().logs[warp].flush(counts_);
     checker_.order().barrier_met();
 }
 

@@ -64,11 +64,12 @@ class Observer {
     int warps() const { return static_cast<int>((launch_->block + WARP_SIZE - 1) / WARP_SIZE); }
     void enter();
     Warps& running() { return warps_[rank_]; }
-    void flush(int rank);
     void log(const Access& access, int thread, bool is_shared);
     // Checks an access, in parts of at most 16 bytes; counts it as one of the thread's if asked to.
     void access(Access access, const volatile void* address, size_t bytes, bool is_counted);
     // Counts a bulk copy as what a warp would do that copies 16 bytes a lane.
+    // What an asynchronous copy touches was written before a proxy fence, if by threads.
+    void require_fenced(AccessKind kind, uint32_t counter, const void* address, size_t bytes);
     void count_bulk(AccessKind kind, bool is_shared, const void* address, size_t bytes);
     uint32_t number() const;
     uint32_t slot_of(Beside beside);
