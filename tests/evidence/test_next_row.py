@@ -65,10 +65,10 @@ def test_rows_are_right_wherever_they_lie(base: str, ahead: str) -> None:
     """Rows on a boundary in x alone come ahead in vain, and must not be in the way of the next."""
     source = source_for(find_target(f"{base},next_row={ahead}"), 9, 518)
     x = mixed_rows(ALL_INPUTS[:5], 9, 518)
-    for x_offset, y_offset in PLACES:
+    for offsets in PLACES:
         made = plan(source, *x.shape)
-        y = cpu.run(source, made, x, x_offset=x_offset, y_offset=y_offset, schedule="reversed")
-        assert judge(y, x, serial_additions(source.spec, 518)).ok, (x_offset, y_offset)
+        y = cpu.run(source, made, x, offsets=offsets, schedule="reversed")
+        assert judge(y, x, serial_additions(source.spec, 518)).ok, offsets
 
 
 @pytest.mark.parametrize("cols", [1, 3])
