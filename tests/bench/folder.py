@@ -111,13 +111,15 @@ def write_studies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def us(variant: str, rows: int, cols: int) -> float:
         one_row = {"c1": 6 + cols / 5e3, "t1": 3 + cols / 3e3, "t2": 14 + cols / 3e6}
-        return one_row[variant] if rows == 1 else known(variant, rows, cols)
+        return one_row[variant] if rows == 1 and variant in one_row else known(variant, rows, cols)
 
     monkeypatch.setattr(Facts, "value", unknown)
     monkeypatch.setattr(reproduction, "compile_reported", lambda: registers.REPORTED)
     monkeypatch.setattr(fake, "report_us", us)
     result = reproduction.reproduce(fake.Machine(), frozenset({Study.ONE_ROW, Study.REPORT}))
     write_result(folder / "h200/studies.json", result)
+    ours = reproduction.reproduce(fake.Machine(), frozenset({Study.OURS}))
+    write_result(folder / "h200/studies_ours.json", ours)
 
 
 OBJECTS: Mapping[str, Mapping[str, Any]] = {
