@@ -17,7 +17,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant c1
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 //
 // The study that c1 comes from lacks the barrier that orders the other warps' reading of the
 // maximum in shared memory before the sum reduction writes there. This one has it: the last
@@ -32,7 +32,7 @@ constexpr int WARP_SIZE = 32;
 constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values, and the value of no elements.
 struct Max {
     static __device__ float identity() { return -FLT_MAX; }
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }

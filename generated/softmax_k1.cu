@@ -16,7 +16,7 @@
 // launch    grid = ceil(rows / 512), block = 512
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k1
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cfloat>
 #include <cmath>

@@ -17,7 +17,7 @@
 // launch    grid = rows, block = 512
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k2
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cfloat>
 #include <cmath>
@@ -25,7 +25,7 @@
 
 constexpr int THREADS_PER_BLOCK = 512;
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values.
 struct Max {
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };

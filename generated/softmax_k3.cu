@@ -17,7 +17,7 @@
 // launch    grid = rows, block = 32
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k3
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cfloat>
 #include <cmath>
@@ -26,7 +26,7 @@
 constexpr int THREADS_PER_BLOCK = 32;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values.
 struct Max {
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };

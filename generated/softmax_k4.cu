@@ -17,7 +17,7 @@
 // launch    grid = rows, block = 512
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant k4
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cfloat>
 #include <cmath>
@@ -28,7 +28,7 @@ constexpr int WARP_SIZE = 32;
 constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values.
 struct Max {
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };

@@ -21,7 +21,7 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 * rows bytes, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cfloat>
 #include <cmath>
@@ -33,7 +33,7 @@ constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr int TILE_SIZE = 1024;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values, and the value of no elements.
 struct Max {
     static __device__ float identity() { return -FLT_MAX; }
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }

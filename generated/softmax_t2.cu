@@ -16,7 +16,7 @@
 // launch    grid = rows, block = 128
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant t2
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cfloat>
 #include <cmath>
@@ -40,7 +40,7 @@ __device__ __forceinline__ State empty_state() {
     return {-FLT_MAX, 0.0f};
 }
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values, and the value of no elements.
 struct Max {
     static __device__ float identity() { return -FLT_MAX; }
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }

@@ -21,7 +21,7 @@
 // launch    grid = ceil(rows / 8), block = 128
 //           dynamic shared memory = 4 * (8 * cols + 3) bytes
 // rebuild   kgen build --variant v12
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cfloat>
 #include <cmath>
@@ -41,7 +41,7 @@ __device__ __forceinline__ float exp_as_exp2(float t) {
     return exp2f(t * LOG2_E);
 }
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values.
 struct Max {
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };

@@ -21,7 +21,7 @@
 //           dynamic shared memory = 0 bytes
 //           clusters of 8 blocks, which the kernel itself states
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cooperative_groups.h>
 
@@ -30,6 +30,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cuda/ptx>
+
+namespace ptx = cuda::ptx;
 
 constexpr int THREADS_PER_BLOCK = 128;
 constexpr int WARP_SIZE = 32;
@@ -60,7 +62,7 @@ struct State {
     float d;
 };
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values.
 struct Max {
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };
@@ -70,7 +72,6 @@ struct Sum {
 };
 
 namespace cg = cooperative_groups;
-namespace ptx = cuda::ptx;
 
 // Every lane gets the value of its group of WIDTH neighbours; `lanes` are those that take part.
 template <typename Op, int WIDTH>

@@ -22,7 +22,7 @@
 //           messages: 16 * rows * 32 * 32 bytes, zeroed once, before the first launch
 //           launch: not 0, nor the number of a launch before that was broken off
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cfloat>
 #include <cmath>
@@ -59,7 +59,7 @@ struct State {
     float d;
 };
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values.
 struct Max {
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
 };

@@ -17,7 +17,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v3
-//           (kgen 0.1.0, templates 008263a6)
+//           (kgen 0.1.0, templates f4a5e4be)
 
 #include <cfloat>
 #include <cmath>
@@ -29,7 +29,7 @@ constexpr int WARPS_PER_BLOCK = THREADS_PER_BLOCK / WARP_SIZE;
 constexpr int ITEMS_PER_THREAD = 16;
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-// The reductions of a row: what they combine, and the value of no elements.
+// The reductions of a row: how they combine two values, and the value of no elements.
 struct Max {
     static __device__ float identity() { return -FLT_MAX; }
     static __device__ float combine(float a, float b) { return fmaxf(a, b); }
