@@ -1,13 +1,11 @@
 """Times the generator's kernels beside copies and peers, on named and on drawn shapes.
 
 usage: python bench/limit.py FOLDER [--shapes ROWSxCOLS,...] [--drawn N] [--seed N] [--seconds S]
-                             [--at-once N]
 
 Needs a GPU. For each shape a default sweep finds the winner, and one run of the default protocol
 times the winner beside the copies and all peers. FOLDER gets sweep-ROWSxCOLS.json and
 bench-ROWSxCOLS.json; a shape that has both is left alone. Drawn shapes have 2^a rows and 2^b
 columns, a and b uniform over the whole range, as far as the matrix has 2^14 to 2^27 elements.
-With --at-once the peers first compile for that many shapes at a time; none of those times is kept.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -58,13 +55,6 @@ def fastest(path: Path, kind: str) -> dict[str, Any] | None:
     rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     timed = [row for row in rows if row["kind"] == kind and row["median_us"] and row["variant"]]
     return min(timed, key=lambda row: row["median_us"], default=None)
-
-
-def compile_peers(shape: str, folder: Path) -> None:
-    """Have the peers fill their caches."""
-    rows, cols = shape.split("x")
-    size = ("--rows", rows, "--cols", cols, "--db", str(folder / f"compile-{shape}.db"))
-    kgen("bench", "v5", *size, "--peers", "--seconds", "0.1")
 
 
 def measure(shape: str, folder: Path, seconds: float) -> str:
@@ -120,15 +110,10 @@ def main() -> None:
     parser.add_argument("--drawn", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--at-once", type=int, default=0)
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     named = [shape for shape in asked.shapes.split(",") if shape]
-    shapes = [*named, *drawn(asked.drawn, asked.seed)]
-    if asked.at_once:
-        with ThreadPoolExecutor(asked.at_once) as pool:
-            list(pool.map(lambda shape: compile_peers(shape, asked.folder), shapes))
-    for shape in shapes:
+    for shape in (*named, *drawn(asked.drawn, asked.seed)):
         print(measure(shape, asked.folder, asked.seconds), flush=True)
     if files := sorted(asked.folder.glob("bench-*.json")):
         print(summary(files))

@@ -1,8 +1,7 @@
 """Asks NVIDIA's tools on a GPU what kgen's CPU executor says without one, and writes both down.
 
-usage: python bench/agreement/agree.py FOLDER [PART/PARTS]
-Needs a GPU, PyCUDA, compute-sanitizer, ncu and GCC. Writes FOLDER/agreement.json, or with a part
-(1/4, say) FOLDER/clean-PART.json with that part of what is clean, for who has little time:
+usage: python bench/agreement/agree.py FOLDER
+Needs a GPU, PyCUDA, compute-sanitizer, ncu and GCC. Writes FOLDER/agreement.json:
   clean    every version and 40 combinations under memcheck, racecheck, initcheck and synccheck
   counts   ncu's global load and store instructions, and kgen's, for the report's shapes
   mutants  what the tool that should see a mistake says of it, and what kgen says
@@ -51,8 +50,9 @@ def _source(job: str) -> Source:
     return source_for(find_target(name), rows, cols)
 
 
-def clean(launched: list[str]) -> dict[str, Any]:
+def clean() -> dict[str, Any]:
     """Return each tool's errors over right kernels, and what the reference says of them."""
+    launched = jobs.clean_jobs()
     compile_many([_source(job) for job in launched], device_info().arch)  # for all tools, at once
     with ThreadPoolExecutor(len(TOOLS)) as pool:
         found = dict(zip(TOOLS, pool.map(lambda tool: under(tool, launched), TOOLS), strict=True))
@@ -118,17 +118,11 @@ def _mutant(job: str, tool: str) -> dict[str, Any]:
 def main() -> None:
     """Ask, compare, write, and print a short table."""
     folder = Path(sys.argv[1])
-    machine = asdict(this_run())
-    if sys.argv[2:]:
-        part, parts = map(int, sys.argv[2].split("/"))
-        found = {"machine": machine, "clean": clean(jobs.clean_jobs()[part - 1 :: parts])}
-        write_atomically(folder / f"clean-{part}.json", json.dumps(found, indent=1) + "\n")
-        return
     result = {
-        "machine": machine,
+        "machine": asdict(this_run()),
         "counts": counts(),
         "mutants": mutants(),
-        "clean": clean(jobs.clean_jobs()),
+        "clean": clean(),
     }
     write_atomically(folder / "agreement.json", json.dumps(result, indent=1) + "\n")
     for row in result["counts"]:

@@ -24,7 +24,7 @@ from kgen.sweep.point import Point
 from kgen.sweep.space import Space
 
 # Seconds that a shape's candidates may take together, and how many there are at least and at most:
-# on the largest matrices verifying takes long, and the order has to be right about some of them.
+# on the CPU a candidate takes long, and the order has to be right about some of them.
 BUDGET_S, LEAST, MOST = 60.0, 16, 64
 # So much longer counts a candidate for each that is like it and expected to be faster: the order
 # knows less of what tells kinds apart than of what tells members of a kind apart.

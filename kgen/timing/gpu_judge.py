@@ -28,7 +28,9 @@ ERRORS = 4
 def judge_source(op: Op) -> PlainSource:
     """Return the kernel that compares outputs of an operation with float64."""
     scale = op.error_scale.c({"y": "(y)", "y_max": "(y_max)"})
-    text = f"#define ERROR_SCALE(y, y_max) ({scale})\n" + JUDGE_FILE.read_text(encoding="utf-8")
+    defined = {"ERROR_SCALE(y, y_max)": f"({scale})", "THREADS": THREADS, "ERRORS": ERRORS}
+    lines = [f"#define {name} {value}\n" for name, value in defined.items()]
+    text = "".join(lines) + JUDGE_FILE.read_text(encoding="utf-8")
     return PlainSource("judge", text, ("judge",))
 
 

@@ -1,10 +1,9 @@
-// What each row of a large output is off by, against float64: a block for a row, and for further ones.
-// ERROR_SCALE(y, y_max) is what an error is relative to, of the expected element and its row's largest.
+// What each row of a large output is off by, against float64: a block for a row, and further ones.
+// Defined are ERROR_SCALE(y, y_max), what an error is relative to, of the expected element and its
+// row's largest, the THREADS of a block and the ERRORS of a row: the relative one, its column, the
+// absolute one, that of the row's sum.
 
 #include <cmath>
-
-constexpr int THREADS = 256;
-constexpr int ERRORS = 4;  // of a row: relative, its column, absolute, of the row's sum
 
 struct Max {
     static __device__ double combine(double a, double b) { return fmax(a, b); }

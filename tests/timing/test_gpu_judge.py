@@ -84,7 +84,7 @@ def test_a_row_that_should_be_nan_and_a_sum_that_is_off() -> None:
     x = make("uniform", 6, 40)
     y = reference64(x).astype(np.float32)
     x[2, 7] = np.nan
-    assert "should" in judged_alike(y, x).reason or "NaN" in judged_alike(y, x).reason
+    assert "the row's NaN or infinities make it NaN" in judged_alike(y, x).reason
     x = make("uniform", 6, 4000)
     y = (reference64(x) * (1 + 1e-5)).astype(np.float32)
     assert "row" in judged_alike(y, x).reason
