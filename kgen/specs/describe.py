@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS, WARP_SIZE
+from kgen.specs.facts import HINT_AXES
 from kgen.specs.fields import AXES, format_value
 from kgen.specs.rules import MAX_DIMENSION
-from kgen.specs.spec import HINT_AXES, Spec, differences
+from kgen.specs.spec import Spec, differences
 from kgen.specs.versions import VERSIONS
 
 

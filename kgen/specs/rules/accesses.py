@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kgen.specs.facts import HINT_AXES
 from kgen.specs.rules.problem import Problem, number_rule, rule
-from kgen.specs.spec import HINT_AXES, Spec
+from kgen.specs.spec import Spec
 
 MAX_TILE_SIZE = 2**18
 
