@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
+from kgen.specs.choice import Element
+from kgen.specs.declared import FLOAT32
 from kgen.specs.rules import require_valid
 from kgen.specs.spec import Spec
 
@@ -17,7 +19,7 @@ class Launch:
 
     `shared_bytes` is the dynamic shared memory of a block, `cluster_size` how many blocks are
     launched as a cluster (1: none). `args` names the kernel's arguments in order, each one of `x`
-    (const float*), `y` (float*), `workspace` (a device pointer), `launch` (unsigned: `number`, not
+    (the input), `y` (the output), `workspace` (a device pointer), `launch` (unsigned: `number`, not
     0, nor that of a launch before that was broken off), `rows` and `cols` (int). Of the blocks,
     `skipped_blocks` first ones are not run (plan_last_rows). With `is_co_resident` they wait for
     each other, so all must run at once.
@@ -40,8 +42,8 @@ class LaunchPlan:
 
     `workspace_bytes` of device memory, set to zero before the first launch of every call, or of
     the first one alone where `keeps_workspace`, are passed where a launch names `workspace`. An
-    empty matrix has no launches. Of the rows, `skipped_rows` first ones are left out
-    (plan_last_rows).
+    empty matrix has no launches. `dtype` and `out_dtype` are the types of input and output. Of the
+    rows, `skipped_rows` first ones are left out (plan_last_rows).
     """
 
     rows: int
@@ -50,6 +52,8 @@ class LaunchPlan:
     workspace_bytes: int = 0
     keeps_workspace: bool = False
     skipped_rows: int = 0
+    dtype: Element = FLOAT32
+    out_dtype: Element = FLOAT32
 
 
 def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
@@ -64,7 +68,7 @@ def plan(source: Source, rows: int, cols: int) -> LaunchPlan:
 def plan_valid(spec: Spec, symbols: Sequence[str], rows: int, cols: int) -> LaunchPlan:
     """Return how to run the kernels of a spec, by their symbols, on a shape that it can run on."""
     if rows == 0 or cols == 0:
-        return LaunchPlan(rows, cols, ())
+        return LaunchPlan(rows, cols, (), dtype=spec.dtype, out_dtype=spec.out_dtype)
     launches = tuple(
         Launch(
             symbol,
@@ -77,7 +81,15 @@ def plan_valid(spec: Spec, symbols: Sequence[str], rows: int, cols: int) -> Laun
         )
         for symbol, kernel in zip(symbols, kernels(spec), strict=True)
     )
-    return LaunchPlan(rows, cols, launches, spec.workspace_bytes(rows), spec.runs_at_once)
+    return LaunchPlan(
+        rows,
+        cols,
+        launches,
+        spec.workspace_bytes(rows),
+        spec.runs_at_once,
+        dtype=spec.dtype,
+        out_dtype=spec.out_dtype,
+    )
 
 
 def plan_last_rows(source: Source, rows: int, cols: int, count: int) -> LaunchPlan:

@@ -18,7 +18,7 @@ from kgen.specs.spec import Spec
 from kgen.specs.versions import find_version
 
 # Axes that files of before do not name; what their versions have of them is what the files do.
-NEWER = ("row_io", "next_row", "rows_at_once", "row_order", "loads", "stores")
+NEWER = ("row_io", "next_row", "rows_at_once", "row_order", "loads", "stores", "dtype", "out_dtype")
 
 
 def read_source(path: Path, overlay: Overlay = OURS) -> Source:

@@ -12,6 +12,9 @@ from typing import Any
 
 from kgen.specs.formula import Formula, formula
 
+# The widest access of a thread.
+MAX_ACCESS_BYTES = 16
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Choice(str):
@@ -257,9 +260,13 @@ class Trip(Choice):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exp(Choice):
-    """The form of the exponential: the function that is called, and whether hosts lack it."""
+    """The form of the exponential: the function that is called, and whether hosts lack it.
+
+    `double_call` is its form for double; '' if there is none.
+    """
 
     call: str = ""
+    double_call: str = ""
     device_only: bool = False
 
 
@@ -270,21 +277,26 @@ class Normalize(Choice):
     divides: bool = False
 
 
-@dataclass(frozen=True)
-class Element:
-    """The type of the matrix: its name for users, in C, and its size in bytes.
+@dataclass(frozen=True, eq=False, repr=False)
+class Element(Choice):
+    """The type of a matrix's elements: `c_type` in code, `bytes` in memory.
 
-    Sixteen bytes is the widest access, so `vec_sizes` ends at 16 / bytes elements.
+    `compute` is the element that is computed with, '' for itself; `to_compute` and `from_compute`
+    are the functions that convert, rounding to nearest even, '' where nothing is converted. A type
+    that is computed with has its functions of math end in `suffix`, and `largest` is its largest
+    number. `includes` are the headers that its code needs.
     """
 
-    name: str
-    c_type: str
-    bytes: int
+    c_type: str = ""
+    bytes: int = 0
+    compute: str = ""
+    to_compute: str = ""
+    from_compute: str = ""
+    suffix: str = ""
+    largest: str = ""
+    includes: str = ""
 
     @property
     def vec_sizes(self) -> tuple[int, ...]:
-        """The elements that one access can have."""
-        return tuple(size for size in (1, 2, 4, 8) if size * self.bytes <= 16)
-
-
-FLOAT32 = Element("float32", "float", 4)
+        """The elements that one access can have: sixteen bytes is the widest."""
+        return tuple(size for size in (1, 2, 4, 8) if size * self.bytes <= MAX_ACCESS_BYTES)

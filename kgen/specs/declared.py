@@ -29,6 +29,7 @@ CHOICES_FILE = "choices.toml"
 # The axis -> the record of its choices; row_map is a short word for several axes.
 RECORDS: dict[str, type[Choice]] = {
     "op": choice.Op,
+    "dtype": choice.Element,
     "target": choice.Side,
     "row_split": choice.RowSplit,
     "row_order": choice.RowOrder,
@@ -48,6 +49,8 @@ RECORDS: dict[str, type[Choice]] = {
     "exp": choice.Exp,
     "normalize": choice.Normalize,
 }
+# An axis whose choices are those of another one.
+SAME_CHOICES = {"out_dtype": "dtype"}
 # Words become parts of file names and symbols.
 _WORD = re.compile(r"(__)?[a-z][a-z0-9_]{0,30}")
 
@@ -57,7 +60,7 @@ def choices(axis: str, overlay: Overlay = OURS) -> dict[str, Choice]:
 
     Raises UsageError that names file and entry when a user's declaration cannot be used.
     """
-    return _all(overlay).get(axis, {})
+    return _all(overlay).get(SAME_CHOICES.get(axis, axis), {})
 
 
 def chosen(axis: str, word: str, overlay: Overlay = OURS) -> Choice:
@@ -134,7 +137,11 @@ def _fact(place: str, kind: Any, value: Any) -> Any:
         if not isinstance(value, str):
             raise UsageError(f"{place} = {value!r} is not a formula; write one in quotes")
         return formula(value)
-    wanted = {bool: "true or false", str: "a text in quotes"}.get(kind)
+    wanted = {bool: "true or false", str: "a text in quotes", int: "a whole number"}.get(kind)
     if wanted and not isinstance(value, kind):
         raise UsageError(f"{place} = {value!r} is not {wanted}")
     return value
+
+
+# What the elements of a matrix are unless something else is said.
+FLOAT32: choice.Element = chosen("dtype", "float32")  # type: ignore[assignment]

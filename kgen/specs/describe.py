@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS, WARP_SIZE
+from kgen.specs.choice import MAX_ACCESS_BYTES
 from kgen.specs.facts import HINT_AXES
 from kgen.specs.fields import AXES, format_value
 from kgen.specs.rules import MAX_DIMENSION
@@ -20,12 +21,12 @@ def title(spec: Spec) -> str:
         spec.row_io.phrase,
         spec.next_row.phrase,
         spec.op.phrase,
+        " to ".join(dict.fromkeys(filter(None, (spec.dtype.phrase, spec.out_dtype.phrase)))),
         spec.update.phrase,
     ]
     parts += [spec.cache.phrase, reduction]
     if spec.vectorises:
-        bytes_each = spec.vec_size * spec.element_bytes
-        words = (f"{bytes_each}-byte accesses", spec.vec_scans.phrase, spec.unaligned.phrase)
+        words = (f"{spec.vec_bytes}-byte accesses", spec.vec_scans.phrase, spec.unaligned.phrase)
         parts.append(" ".join(filter(None, words)))
     parts += [getattr(spec, axis).phrase for axis in HINT_AXES]
     if spec.prefetch:
@@ -97,11 +98,11 @@ def requires(spec: Spec) -> str:
         length = f"1 <= cols <= {spec.capacity}"
     else:
         length = f"1 <= cols <= {MAX_DIMENSION}"
-    alignment = f"x and y aligned to {spec.element_bytes} bytes"
+    alignment = f"x and y aligned to {max(spec.element_bytes, spec.out_dtype.bytes)} bytes"
     if spec.unaligned.is_shifted or spec.in_chunks:
         alignment += " (y is written by vectors where it is as far from a boundary of 16 as x)"
     elif spec.vectorises:
-        alignment += f" (rows aligned to {spec.vec_size * spec.element_bytes} use vectors)"
+        alignment += f" (rows aligned to {min(spec.vec_bytes, MAX_ACCESS_BYTES)} use vectors)"
     arch = f", {spec.requires} or newer" if spec.requires else ""
     return f"rows >= 1, {length}, {alignment}{arch}"
 

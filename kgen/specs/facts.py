@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgen.specs.choice import FLOAT32, Element
+from kgen.specs.choice import Element
+from kgen.specs.declared import chosen
 from kgen.specs.fields import Axes
 
 # The axes that say what an access tells the caches.
@@ -21,14 +22,50 @@ class ChoiceFacts(Axes):
         return self.target.is_host
 
     @property
-    def element(self) -> Element:
-        """The type of the matrix."""
-        return FLOAT32
+    def compute(self) -> Element:
+        """The type that is computed with."""
+        word = self.dtype.compute or str(self.dtype)
+        return chosen("dtype", word, self.overlay)  # type: ignore[return-value]
 
     @property
     def element_bytes(self) -> int:
-        """Bytes of an element."""
-        return self.element.bytes
+        """Bytes of an element of the input."""
+        return self.dtype.bytes
+
+    @property
+    def narrow(self) -> Element:
+        """The smaller of the types of input and output, of which a vector is one access."""
+        return min(self.dtype, self.out_dtype, key=lambda element: element.bytes)
+
+    @property
+    def wide(self) -> Element:
+        """The larger of the types of input and output."""
+        return max(self.dtype, self.out_dtype, key=lambda element: element.bytes)
+
+    @property
+    def vec_bytes(self) -> int:
+        """Bytes of a vector of the input."""
+        return self.vec_size * self.element_bytes
+
+    @property
+    def compute_bytes(self) -> int:
+        """Bytes of a value that is computed with."""
+        return self.compute.bytes
+
+    @property
+    def cache_type(self) -> Element:
+        """The type of a row that is kept in shared memory."""
+        return self.dtype if self.cache.is_copied else self.compute
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of an element that is kept in shared memory."""
+        return self.cache_type.bytes
+
+    @property
+    def exp_call(self) -> str:
+        """The function that is the exponential; '' if there is none of the type computed with."""
+        return self.exp.call if self.compute.suffix else self.exp.double_call
 
     @property
     def is_online(self) -> bool:

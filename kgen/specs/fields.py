@@ -11,6 +11,7 @@ from kgen.overlay import OURS, Overlay
 from kgen.specs.choice import (
     Cache,
     Choice,
+    Element,
     Exp,
     Hint,
     Merge,
@@ -51,6 +52,8 @@ class Axes:
 
     version: str
     op: Op = choice_axis("op", "softmax", "what is computed of each row")
+    dtype: Element = choice_axis("dtype", "float32", "the type of the input")
+    out_dtype: Element = choice_axis("out_dtype", "float32", "the type of the output")
     target: Side = choice_axis("target", "device", "where the code runs")
     threads_per_row: int | None = axis(
         None, "threads of a block that share a row: 1 to 32, or whole warps; auto is all of them"
@@ -74,7 +77,7 @@ class Axes:
     merge: Merge = choice_axis("merge", "separate", "maximum and sum reduced apart, or as one pair")
     update: Update = choice_axis("update", "three_pass", "what a thread does with an element")
     cache: Cache = choice_axis("cache", "none", "what is kept between the scans, and where")
-    vec_size: int = axis(1, "elements of one access: 1, 2 or 4", "vec")
+    vec_size: int = axis(1, "elements of one access: 1, 2, 4 or 8, of up to 16 bytes", "vec")
     vec_scans: VecScans = choice_axis("vec_scans", "none", "the scans that use vector accesses")
     unaligned: Unaligned = choice_axis(
         "unaligned", "scalar_row", "what rows off a vector boundary do"
@@ -109,7 +112,7 @@ SWEPT_NUMBERS: dict[str, tuple[int | None, ...]] = {
     "threads_per_row": (None, 1, 2, 4, 8, 16, 32),
     "rows_at_once": (1, 2, 4),
     "blocks_per_row": (1, 2, 4, 8, 16),
-    "vec_size": (1, 2, 4),
+    "vec_size": (1, 2, 4, 8),
     "items_per_thread": (None,),  # the least that covers the row
     "tile_size": (None,),  # eight columns a thread
     "threads_per_block": (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024),

@@ -62,6 +62,16 @@ def follow(spec: Spec, base: Spec, named: frozenset[str]) -> Spec:
     return spec
 
 
+@follower("out_dtype", "dtype")
+def _out_dtype(spec: Spec, base: Spec) -> str:
+    return spec.dtype
+
+
+@follower("exp", "dtype")
+def _exp(spec: Spec, base: Spec) -> str:
+    return spec.exp if spec.exp_call else "expf"
+
+
 @follower("row_split", "target", "blocks_per_row")
 def _row_split(spec: Spec, base: Spec) -> str:
     if spec.is_host or (spec.blocks_per_row == 1 and spec.row_split.in_one_launch):
@@ -93,9 +103,10 @@ def _row_loop(spec: Spec, base: Spec) -> str:
     return "grid_stride" if asks else spec.row_loop
 
 
-@follower("row_io", "target", "row_split")
+@follower("row_io", "dtype", "out_dtype", "target", "row_split")
 def _row_io(spec: Spec, base: Spec) -> str:
-    return "direct" if spec.is_host or spec.row_split.whole_blocks else spec.row_io
+    apart = spec.is_host or spec.row_split.whole_blocks or spec.dtype != spec.out_dtype
+    return "direct" if apart else spec.row_io
 
 
 @follower("threads_per_block", "target")
@@ -136,10 +147,11 @@ def _update(spec: Spec, base: Spec) -> str:
     return "three_pass" if spec.merge.by_warp else spec.update
 
 
-@follower("cache", "op", "target", "row_split", "update", "row_io")
+@follower("cache", "op", "dtype", "target", "row_split", "update", "row_io")
 def _cache(spec: Spec, base: Spec) -> str:
     cache: str = spec.cache
-    if spec.cache.keeps_exps and (spec.is_online or not spec.op.keeps_exps):
+    too_wide = spec.cache.is_copied and spec.dtype != spec.compute
+    if spec.cache.keeps_exps and (spec.is_online or not spec.op.keeps_exps or too_wide):
         cache = cache_of_inputs(spec)
     if (spec.in_registers or spec.in_shared) and (spec.is_host or spec.row_split.kernel_per_phase):
         cache = "exps_output" if spec.cache.keeps_exps and spec.op.keeps_exps else "none"
@@ -163,9 +175,13 @@ def _row_order(spec: Spec, base: Spec) -> str:
     return spec.row_order if has_parts else "interleaved"
 
 
-@follower("vec_size", "target")
+@follower("vec_size", "dtype", "out_dtype", "target")
 def _vec_size(spec: Spec, base: Spec) -> int:
-    return 1 if spec.is_host else spec.vec_size
+    if spec.is_host or not spec.vectorises:
+        return 1
+    # An access of the wider type keeps its bytes.
+    size = base.vec_size * base.wide.bytes // spec.wide.bytes
+    return min(max(size, 1), spec.wide.vec_sizes[-1])
 
 
 @follower("vec_scans", "vec_size")

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kgen.launch import Launch, LaunchPlan
-from kgen.specs.choice import FLOAT32
 from kgen.store.measurement import Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
@@ -82,7 +81,8 @@ def static_problems(binary: Binary, plan: LaunchPlan) -> list[str]:
 
 def _moved_bytes(launch: Launch, plan: LaunchPlan) -> float:
     """Return the bytes of the matrix that a thread reads or writes, each element counted once."""
-    return 2 * FLOAT32.bytes * plan.rows * plan.cols / (launch.grid * launch.block)
+    bytes_each = plan.dtype.bytes + plan.out_dtype.bytes
+    return bytes_each * plan.rows * plan.cols / (launch.grid * launch.block)
 
 
 def _local_memory(kernel: KernelResources, moved_bytes: float) -> Iterator[str]:

@@ -77,7 +77,7 @@ REFUSED = {
     "t1:tile=2147483644": ("tiles_are_row_parts", "use 1 to 262144"),
     "v1:vec_scans=both": ("vectors_are_used_somewhere", "vec=1 with vec_scans=both.*or vec=4"),
     "v6:vec_scans=none": ("vectors_are_used_somewhere", "vec=4 with vec_scans=none.*or vec=1"),
-    "v1:unaligned=scalar_groups": ("unaligned_needs_vectors", "single floats are always aligned"),
+    "v1:unaligned=scalar_groups": ("unaligned_needs_vectors", "single elements are always aligned"),
     "v6:stores=streaming": ("streamed_rows_come_by_once", "stores=streaming with cache=none.*use stores=plain or cache=inputs_registers"),
     "v12:loads=streaming": ("streamed_rows_come_by_once", "loads=streaming.*row_io=chunk: only rows.*row_io=direct"),
     "v2:prefetch=true": ("prefetch_has_vectors_to_fetch", "vec_scans=none.*or vec=4,vec_scans=both"),

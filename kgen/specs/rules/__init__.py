@@ -7,7 +7,7 @@ names the values and what to change, and stands for something physically or logi
 from __future__ import annotations
 
 from kgen.errors import UsageError
-from kgen.specs.rules import accesses  # noqa: F401  (its rules register themselves)
+from kgen.specs.rules import accesses, elements  # noqa: F401  (their rules register themselves)
 from kgen.specs.rules.problem import NUMBER_RULES, RULES, Problem, Rule, name_of
 from kgen.specs.rules.shapes import (
     MAX_DIMENSION,

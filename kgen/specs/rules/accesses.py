@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kgen.specs.choice import MAX_ACCESS_BYTES
 from kgen.specs.facts import HINT_AXES
 from kgen.specs.rules.problem import Problem, number_rule, rule
 from kgen.specs.spec import Spec
@@ -11,15 +12,15 @@ from kgen.specs.spec import Spec
 MAX_TILE_SIZE = 2**18
 
 
-@number_rule("vec_size")
+@number_rule("vec_size", "dtype", "out_dtype")
 def vectors_are_machine_words(spec: Spec) -> Iterator[Problem]:
     """The widest access has 16 bytes."""
-    sizes = spec.element.vec_sizes
+    sizes = spec.narrow.vec_sizes
     if spec.vec_size not in sizes:
         yield Problem(
-            ("vec_size",),
+            ("vec_size", "dtype"),
             f"vec={spec.vec_size}: the machine accesses {', '.join(map(str, sizes[:-1]))} or "
-            f"{sizes[-1]} elements of {spec.element.name} at once; "
+            f"{sizes[-1]} elements of {spec.narrow} at once; "
             f"use vec={min(sizes, key=lambda size: abs(size - spec.vec_size))}",
         )
 
@@ -52,7 +53,7 @@ def unaligned_needs_vectors(spec: Spec) -> Iterator[Problem]:
     if spec.vec_size == 1 and not spec.unaligned.whole_row:
         yield Problem(
             ("unaligned", "vec_size"),
-            f"unaligned={spec.unaligned} with vec=1: single floats are always aligned; "
+            f"unaligned={spec.unaligned} with vec=1: single elements are always aligned; "
             "leave unaligned out or use vec=4",
         )
 
@@ -159,11 +160,11 @@ def next_rows_are_copied_by_vectors(spec: Spec) -> Iterator[Problem]:
             f"next_row={spec.next_row} with unaligned={spec.unaligned}: nothing copies the vectors "
             "of a row off a boundary; use unaligned=scalar_row, unaligned=shift or next_row=none",
         )
-    if spec.next_row.is_bulk and spec.vec_size * spec.element_bytes != 16:
+    if spec.next_row.is_bulk and spec.vec_bytes != MAX_ACCESS_BYTES:
         yield Problem(
             ("next_row", "vec_size"),
             f"next_row={spec.next_row} with vec={spec.vec_size}: it copies 16 bytes or a multiple; "
-            "use vec=4 or next_row=async",
+            f"use vec={spec.dtype.vec_sizes[-1]} or next_row=async",
         )
 
 
@@ -238,7 +239,7 @@ def host_has_no_device(spec: Spec) -> Iterator[Problem]:
     if spec.vec_size != 1:
         yield Problem(
             ("vec_size", "target"),
-            f"vec={spec.vec_size} with target=host: plain C++ has no float{spec.vec_size}; "
+            f"vec={spec.vec_size} with target=host: plain C++ has no vectors of elements; "
             "use vec=1",
         )
     if spec.exp.device_only:

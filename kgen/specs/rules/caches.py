@@ -12,10 +12,12 @@ from kgen.specs.spec import Spec
 
 # Addresses, loop state and the reduction need registers beside the cache itself.
 OTHER_REGISTERS = 16
+REGISTER_BYTES = 4
 # A quarter of the 512 KB of local memory that a thread can have.
 MAX_LOCAL_VALUES = 32_768
 # The axes that decide how many values a thread keeps, and how many it can.
 REGISTER_USE = (
+    "dtype",
     "cache",
     "items_per_thread",
     "vec_size",
@@ -101,7 +103,7 @@ def copies_are_of_whole_vectors(spec: Spec) -> Iterator[Problem]:
     """A row comes by vectors or by elements, and in bulk by 16 bytes."""
     if not spec.cache.is_copied:
         return
-    widest = spec.element.vec_sizes[-1]
+    widest = spec.dtype.vec_sizes[-1]
     if spec.cache.is_bulk and not (spec.vec_size == widest and spec.vec_first):
         yield Problem(
             ("vec_size", "vec_scans", "cache"),
@@ -225,5 +227,5 @@ def value_limit(spec: Spec) -> int:
     resident = spec.threads_per_block * (spec.min_blocks_per_sm or 1)
     # A warp's registers are handed out in units of 8 a thread.
     share = REGISTERS_PER_SM // resident // 8 * 8
-    values = min(MAX_REGISTERS_PER_THREAD, share) - OTHER_REGISTERS
-    return values // spec.rows_kept
+    registers = min(MAX_REGISTERS_PER_THREAD, share) - OTHER_REGISTERS
+    return registers // (spec.compute_bytes // REGISTER_BYTES) // spec.rows_kept

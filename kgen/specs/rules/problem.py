@@ -48,9 +48,9 @@ def rule(*reads: str) -> Callable[[Check], Check]:
     return _register(RULES, reads)
 
 
-def number_rule(axis: str) -> Callable[[Check], Check]:
-    """Register a rule on the number of one axis, which other rules compute with."""
-    return _register(NUMBER_RULES, (axis,))
+def number_rule(*reads: str) -> Callable[[Check], Check]:
+    """Register a rule on a number, which other rules compute with."""
+    return _register(NUMBER_RULES, reads)
 
 
 def _register(rules: list[Rule], reads: tuple[str, ...]) -> Callable[[Check], Check]:

@@ -11,8 +11,6 @@ from kgen.specs.spec import DEFAULT_COLS, DEFAULT_ROWS, Spec
 
 # Loop counters run at most one stride past the row, so this keeps them inside an int.
 MAX_DIMENSION = 2**31 - 2**18
-# Maxima and sums are float32.
-STATS_VALUE_BYTES = 4
 # The axes that decide on which shapes a spec can run.
 SHAPE_READS = frozenset(
     (
@@ -224,7 +222,7 @@ def usual_shape(spec: Spec) -> tuple[int, int]:
 def static_shared_bytes(spec: Spec) -> int:
     """Return the bytes of static shared memory that a block's reductions and copies take."""
     values = int(spec.topology.shared_values.of(spec))
-    met = STATS_VALUE_BYTES * (2 if spec.merge.is_paired else 1) * values
+    met = spec.compute_bytes * (2 if spec.merge.is_paired else 1) * values
     met += int(spec.row_split.static_bytes.of(spec))
     copied = sum(int(by.static_bytes.of(spec)) for by in (spec.row_io, spec.cache, spec.next_row))
     return met * (2 if spec.takes_turns else 1) + copied

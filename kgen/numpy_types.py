@@ -1,0 +1,21 @@
+"""NumPy's types of a matrix's elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+# NumPy itself has no bfloat16.
+_OTHERS = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
+
+
+def numpy_dtype(element: str) -> np.dtype[Any]:
+    """Return NumPy's type of an element such as `float16`, by its name in a spec."""
+    return _OTHERS.get(element) or np.dtype(element)
+
+
+def finfo(element: str) -> Any:
+    """Return the limits of an element's type, as `numpy.finfo` has them."""
+    return ml_dtypes.finfo(numpy_dtype(element))  # type: ignore[no-untyped-call]
