@@ -5,12 +5,12 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   t1
-// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=tiles
-//           blocks_per_row=1 row_order=interleaved row_loop=once row_io=direct next_row=none
-//           topology=two_level merge=separate update=three_pass cache=none vec_size=1
-//           vec_scans=none unaligned=scalar_row loads=plain stores=plain prefetch=false
-//           items_per_thread=auto trip=static tile_size=1024 threads_per_block=128 grid_blocks=auto
-//           min_blocks_per_sm=auto exp=expf normalize=divide static_cols=auto
+// spec      op=softmax dtype=float32 out_dtype=float32 target=device threads_per_row=auto
+//           rows_at_once=1 row_split=tiles blocks_per_row=1 row_order=interleaved row_loop=once
+//           row_io=direct next_row=none topology=two_level merge=separate update=three_pass
+//           cache=none vec_size=1 vec_scans=none unaligned=scalar_row loads=plain stores=plain
+//           prefetch=false items_per_thread=auto trip=static tile_size=1024 threads_per_block=128
+//           grid_blocks=auto min_blocks_per_sm=auto exp=expf normalize=divide static_cols=auto
 // parent    v2: row_split none -> tiles, tile_size auto -> 1024, threads_per_block 256 -> 128,
 //           normalize reciprocal -> divide
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
@@ -21,7 +21,7 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 * rows bytes, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates f4a5e4be)
+//           (kgen 0.1.0, templates b8fe659d)
 
 #include <cfloat>
 #include <cmath>
@@ -44,7 +44,7 @@ struct Sum {
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
-// Floats as unsigned integers of the same order, so that the integer maximum is the float one, also
+// Floats as unsigned integers of the same order, so that the integer maximum is theirs, also
 // of mixed signs. Only a NaN could have key 0: zeroed memory is below every value.
 __device__ __forceinline__ unsigned ordered_key(float value) {
     const unsigned bits = __float_as_uint(value);

@@ -6,19 +6,20 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v10
-// spec      op=softmax target=device threads_per_row=16 rows_at_once=1 row_split=none
-//           blocks_per_row=1 row_order=interleaved row_loop=once row_io=direct next_row=none
-//           topology=warp merge=paired update=online_shared cache=inputs_registers vec_size=4
-//           vec_scans=both unaligned=scalar_groups loads=plain stores=plain prefetch=false
-//           items_per_thread=4 trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
-//           min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
+// spec      op=softmax dtype=float32 out_dtype=float32 target=device threads_per_row=16
+//           rows_at_once=1 row_split=none blocks_per_row=1 row_order=interleaved row_loop=once
+//           row_io=direct next_row=none topology=warp merge=paired update=online_shared
+//           cache=inputs_registers vec_size=4 vec_scans=both unaligned=scalar_groups loads=plain
+//           stores=plain prefetch=false items_per_thread=4 trip=static tile_size=auto
+//           threads_per_block=256 grid_blocks=auto min_blocks_per_sm=auto exp=expf
+//           normalize=reciprocal static_cols=auto
 // parent    v7: threads_per_row auto -> 16, topology two_level -> warp, items_per_thread auto -> 4
 // requires  rows >= 1, 1 <= cols <= 259, x and y aligned to 4 bytes (rows aligned to 16 use
 //           vectors)
 // launch    grid = ceil(rows / 16), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v10
-//           (kgen 0.1.0, templates f4a5e4be)
+//           (kgen 0.1.0, templates b8fe659d)
 
 #include <cfloat>
 #include <cmath>
@@ -88,7 +89,7 @@ struct alignas(VEC_SIZE * sizeof(float)) Vec {
 };
 
 __device__ __forceinline__ bool is_vec_aligned(const float* row) {
-    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) == 0;
+    return reinterpret_cast<uintptr_t>(row) % alignof(Vec) == 0;
 }
 
 // A row that starts off a vector's boundary has its vectors accessed one element at a time.

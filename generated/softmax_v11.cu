@@ -7,12 +7,12 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v11
-// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=none
-//           blocks_per_row=1 row_order=interleaved row_loop=once row_io=direct next_row=none
-//           topology=all_warps merge=by_warp update=three_pass cache=exps_registers vec_size=4
-//           vec_scans=both unaligned=shift loads=plain stores=plain prefetch=false
-//           items_per_thread=4 trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
-//           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
+// spec      op=softmax dtype=float32 out_dtype=float32 target=device threads_per_row=auto
+//           rows_at_once=1 row_split=none blocks_per_row=1 row_order=interleaved row_loop=once
+//           row_io=direct next_row=none topology=all_warps merge=by_warp update=three_pass
+//           cache=exps_registers vec_size=4 vec_scans=both unaligned=shift loads=plain stores=plain
+//           prefetch=false items_per_thread=4 trip=static tile_size=auto threads_per_block=256
+//           grid_blocks=auto min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
 // parent    v7: topology two_level -> all_warps, merge paired -> by_warp, update online_shared ->
 //           three_pass, cache inputs_registers -> exps_registers, unaligned scalar_groups -> shift,
 //           exp expf -> exp2
@@ -21,7 +21,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v11
-//           (kgen 0.1.0, templates f4a5e4be)
+//           (kgen 0.1.0, templates b8fe659d)
 
 #include <cfloat>
 #include <cmath>
@@ -87,6 +87,10 @@ struct alignas(VEC_SIZE * sizeof(float)) Vec {
     float at[VEC_SIZE];
 };
 
+__device__ __forceinline__ bool is_vec_aligned(const float* row) {
+    return reinterpret_cast<uintptr_t>(row) % alignof(Vec) == 0;
+}
+
 __device__ __forceinline__ Vec load_vec(const float* row, int v) {
     return reinterpret_cast<const Vec*>(row)[v];
 }
@@ -97,7 +101,7 @@ __device__ __forceinline__ void store_vec(float* row, int v, Vec vec) {
 
 // The elements between a vector's boundary and the row that starts behind it.
 __device__ __forceinline__ int vec_shift(const float* row) {
-    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) / sizeof(float);
+    return reinterpret_cast<uintptr_t>(row) % alignof(Vec) / sizeof(float);
 }
 
 // This thread's part of the row, in vectors from the boundary at or below its start, of which the
@@ -134,7 +138,7 @@ __device__ __forceinline__ void load_row(float (&values)[SLOTS], const float* __
 // The slots go back to the columns that load_row took them from.
 __device__ __forceinline__ void store_row(const float (&values)[SLOTS], float* __restrict__ y,
     int cols, int shift) {
-    const bool has_same_shift = vec_shift(y) == shift;
+    const bool has_same_shift = is_vec_aligned(y - shift);
     float* boundary = y - shift;
     const int end = shift + cols;
     const int vecs = end / VEC_SIZE;

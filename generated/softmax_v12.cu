@@ -6,12 +6,13 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v12
-// spec      op=softmax target=device threads_per_row=16 rows_at_once=1 row_split=none
-//           blocks_per_row=1 row_order=interleaved row_loop=once row_io=chunk next_row=none
-//           topology=warp merge=separate update=three_pass cache=exps_registers vec_size=1
-//           vec_scans=none unaligned=scalar_row loads=plain stores=plain prefetch=false
-//           items_per_thread=20 trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
-//           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
+// spec      op=softmax dtype=float32 out_dtype=float32 target=device threads_per_row=16
+//           rows_at_once=1 row_split=none blocks_per_row=1 row_order=interleaved row_loop=once
+//           row_io=chunk next_row=none topology=warp merge=separate update=three_pass
+//           cache=exps_registers vec_size=1 vec_scans=none unaligned=scalar_row loads=plain
+//           stores=plain prefetch=false items_per_thread=20 trip=static tile_size=auto
+//           threads_per_block=128 grid_blocks=auto min_blocks_per_sm=auto exp=exp2
+//           normalize=reciprocal static_cols=auto
 // parent    v10: row_io direct -> chunk, merge paired -> separate, update online_shared ->
 //           three_pass, cache inputs_registers -> exps_registers, vec_size 4 -> 1, vec_scans both
 //           -> none, unaligned scalar_groups -> scalar_row, items_per_thread 4 -> 20,
@@ -19,9 +20,9 @@
 // requires  rows >= 1, 1 <= cols <= 320, x and y aligned to 4 bytes (y is written by vectors where
 //           it is as far from a boundary of 16 as x)
 // launch    grid = ceil(rows / 8), block = 128
-//           dynamic shared memory = 4 * (8 * cols + 3) bytes
+//           dynamic shared memory = 4 * (8 * cols - 1) + 16 bytes
 // rebuild   kgen build --variant v12
-//           (kgen 0.1.0, templates f4a5e4be)
+//           (kgen 0.1.0, templates b8fe659d)
 
 #include <cfloat>
 #include <cmath>
@@ -59,7 +60,7 @@ extern __shared__ __align__(16) float chunk_space[];
 
 // The elements between a 16-byte boundary and a place behind it.
 __device__ __forceinline__ int past_boundary(const float* place) {
-    return reinterpret_cast<uintptr_t>(place) % sizeof(float4) / sizeof(float);
+    return reinterpret_cast<uintptr_t>(place) % sizeof(uint4) / sizeof(float);
 }
 
 // The elements of a chunk before its first 16-byte boundary.
@@ -87,11 +88,11 @@ __device__ __forceinline__ void copy_chunk(float* __restrict__ to, const float* 
     int size) {
     const int head = head_of(from);
     const int vecs = wide_accesses(to, from, size);
-    const float4* from_vecs = reinterpret_cast<const float4*>(from + head);
-    float4* to_vecs = reinterpret_cast<float4*>(to + head);
+    const uint4* from_vecs = reinterpret_cast<const uint4*>(from + head);
+    uint4* to_vecs = reinterpret_cast<uint4*>(to + head);
 #pragma unroll 1
     for (int first = threadIdx.x; first < vecs; first += BATCH * THREADS_PER_BLOCK) {
-        float4 batch[BATCH];
+        uint4 batch[BATCH];
 #pragma unroll
         for (int k = 0; k < BATCH; ++k) {
             const int v = first + k * THREADS_PER_BLOCK;

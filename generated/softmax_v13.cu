@@ -7,12 +7,13 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v13
-// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=cluster_async
-//           blocks_per_row=8 row_order=interleaved row_loop=once row_io=direct next_row=none
-//           topology=all_warps merge=by_warp update=three_pass cache=exps_registers vec_size=4
-//           vec_scans=both unaligned=scalar_row loads=plain stores=plain prefetch=false
-//           items_per_thread=1 trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
-//           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
+// spec      op=softmax dtype=float32 out_dtype=float32 target=device threads_per_row=auto
+//           rows_at_once=1 row_split=cluster_async blocks_per_row=8 row_order=interleaved
+//           row_loop=once row_io=direct next_row=none topology=all_warps merge=by_warp
+//           update=three_pass cache=exps_registers vec_size=4 vec_scans=both unaligned=scalar_row
+//           loads=plain stores=plain prefetch=false items_per_thread=1 trip=static tile_size=auto
+//           threads_per_block=128 grid_blocks=auto min_blocks_per_sm=auto exp=exp2
+//           normalize=reciprocal static_cols=auto
 // parent    v11: row_split none -> cluster_async, blocks_per_row 1 -> 8, unaligned shift ->
 //           scalar_row, threads_per_block 256 -> 128
 // requires  rows >= 1, 1 <= cols <= 4099, x and y aligned to 4 bytes (rows aligned to 16 use
@@ -21,7 +22,7 @@
 //           dynamic shared memory = 0 bytes
 //           clusters of 8 blocks, which the kernel itself states
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates f4a5e4be)
+//           (kgen 0.1.0, templates b8fe659d)
 
 #include <cooperative_groups.h>
 
@@ -57,7 +58,7 @@ __device__ __forceinline__ float exp_as_exp2(float t) {
 }
 
 // What is known of a set of elements: m is their maximum, d the sum of exp(x - m).
-struct State {
+struct alignas(2 * sizeof(float)) State {
     float m;
     float d;
 };
@@ -118,7 +119,7 @@ struct alignas(VEC_SIZE * sizeof(float)) Vec {
 };
 
 __device__ __forceinline__ bool is_vec_aligned(const float* row) {
-    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) == 0;
+    return reinterpret_cast<uintptr_t>(row) % alignof(Vec) == 0;
 }
 
 __device__ __forceinline__ Vec load_vec(const float* row, int v) {

@@ -7,12 +7,13 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v14
-// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=co_resident
-//           blocks_per_row=32 row_order=interleaved row_loop=once row_io=direct next_row=none
-//           topology=all_warps merge=by_warp update=three_pass cache=exps_registers vec_size=4
-//           vec_scans=both unaligned=scalar_row loads=plain stores=plain prefetch=false
-//           items_per_thread=1 trip=static tile_size=auto threads_per_block=128 grid_blocks=auto
-//           min_blocks_per_sm=auto exp=exp2 normalize=reciprocal static_cols=auto
+// spec      op=softmax dtype=float32 out_dtype=float32 target=device threads_per_row=auto
+//           rows_at_once=1 row_split=co_resident blocks_per_row=32 row_order=interleaved
+//           row_loop=once row_io=direct next_row=none topology=all_warps merge=by_warp
+//           update=three_pass cache=exps_registers vec_size=4 vec_scans=both unaligned=scalar_row
+//           loads=plain stores=plain prefetch=false items_per_thread=1 trip=static tile_size=auto
+//           threads_per_block=128 grid_blocks=auto min_blocks_per_sm=auto exp=exp2
+//           normalize=reciprocal static_cols=auto
 // parent    v13: row_split cluster_async -> co_resident, blocks_per_row 8 -> 32
 // requires  rows >= 1, 1 <= cols <= 16387, x and y aligned to 4 bytes (rows aligned to 16 use
 //           vectors)
@@ -22,7 +23,7 @@
 //           messages: 16 * rows * 32 * 32 bytes, zeroed once, before the first launch
 //           launch: not 0, nor the number of a launch before that was broken off
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates f4a5e4be)
+//           (kgen 0.1.0, templates b8fe659d)
 
 #include <cfloat>
 #include <cmath>
@@ -54,7 +55,7 @@ __device__ __forceinline__ float exp_as_exp2(float t) {
 }
 
 // What is known of a set of elements: m is their maximum, d the sum of exp(x - m).
-struct State {
+struct alignas(2 * sizeof(float)) State {
     float m;
     float d;
 };
@@ -68,36 +69,39 @@ struct Sum {
     static __device__ float combine(float a, float b) { return a + b; }
 };
 
-// Two words of global memory, each with half a state and the number of the launch: whoever finds
+// Words of global memory, each with 32 bits of a state and the number of the launch: whoever finds
 // the number has what was written with it, so there is nothing to count or to fence.
+constexpr int STATE_WORDS = sizeof(State) / sizeof(unsigned);
+
 struct Message {
-    unsigned long long m;
-    unsigned long long d;
+    unsigned long long words[STATE_WORDS];
 };
 
 using Word = cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>;
 
-__device__ __forceinline__ unsigned long long pack(float value, unsigned launch) {
-    return static_cast<unsigned long long>(launch) << 32 | __float_as_uint(value);
-}
-
-__device__ __forceinline__ float value_of(unsigned long long word) {
-    return __uint_as_float(static_cast<unsigned>(word));
-}
-
 __device__ __forceinline__ void send(Message& slot, State state, unsigned launch) {
-    Word(slot.m).store(pack(state.m, launch), cuda::memory_order_relaxed);
-    Word(slot.d).store(pack(state.d, launch), cuda::memory_order_relaxed);
+    const unsigned* bits = reinterpret_cast<const unsigned*>(&state);
+#pragma unroll
+    for (int k = 0; k < STATE_WORDS; ++k) {
+        const unsigned long long word = static_cast<unsigned long long>(launch) << 32 | bits[k];
+        Word(slot.words[k]).store(word, cuda::memory_order_relaxed);
+    }
 }
 
-// Waits for a word of this launch, and clears it, so that the number may come again.
-__device__ __forceinline__ float receive(unsigned long long& slot, unsigned launch) {
-    unsigned long long word;
-    do {
-        word = Word(slot).load(cuda::memory_order_relaxed);
-    } while (word >> 32 != launch);
-    Word(slot).store(0, cuda::memory_order_relaxed);
-    return value_of(word);
+// Waits for the words of this launch, and clears them, so that the number may come again.
+__device__ __forceinline__ State receive(Message& slot, unsigned launch) {
+    State state;
+    unsigned* bits = reinterpret_cast<unsigned*>(&state);
+#pragma unroll
+    for (int k = 0; k < STATE_WORDS; ++k) {
+        unsigned long long word;
+        do {
+            word = Word(slot.words[k]).load(cuda::memory_order_relaxed);
+        } while (word >> 32 != launch);
+        Word(slot.words[k]).store(0, cuda::memory_order_relaxed);
+        bits[k] = static_cast<unsigned>(word);
+    }
+    return state;
 }
 
 // Every lane gets the value of its group of WIDTH neighbours; `lanes` are those that take part.
@@ -133,7 +137,7 @@ __device__ __forceinline__ State row_reduce(State own, Message* messages, unsign
         const size_t other = blockIdx.x - rank + threadIdx.x;
         send(messages[other * BLOCKS_PER_ROW + rank], block_state, launch);
         Message& message = messages[static_cast<size_t>(blockIdx.x) * BLOCKS_PER_ROW + threadIdx.x];
-        row_states[threadIdx.x] = {receive(message.m, launch), receive(message.d, launch)};
+        row_states[threadIdx.x] = receive(message, launch);
     }
     __syncthreads();  // the states of all blocks have come
     const int other = threadIdx.x % BLOCKS_PER_ROW;
@@ -148,7 +152,7 @@ struct alignas(VEC_SIZE * sizeof(float)) Vec {
 };
 
 __device__ __forceinline__ bool is_vec_aligned(const float* row) {
-    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) == 0;
+    return reinterpret_cast<uintptr_t>(row) % alignof(Vec) == 0;
 }
 
 __device__ __forceinline__ Vec load_vec(const float* row, int v) {

@@ -5,18 +5,18 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v4
-// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=none
-//           blocks_per_row=1 row_order=interleaved row_loop=once row_io=direct next_row=none
-//           topology=two_level merge=separate update=online cache=none vec_size=1 vec_scans=none
-//           unaligned=scalar_row loads=plain stores=plain prefetch=false items_per_thread=auto
-//           trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
+// spec      op=softmax dtype=float32 out_dtype=float32 target=device threads_per_row=auto
+//           rows_at_once=1 row_split=none blocks_per_row=1 row_order=interleaved row_loop=once
+//           row_io=direct next_row=none topology=two_level merge=separate update=online cache=none
+//           vec_size=1 vec_scans=none unaligned=scalar_row loads=plain stores=plain prefetch=false
+//           items_per_thread=auto trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
 //           min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
 // parent    v2: update three_pass -> online
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v4
-//           (kgen 0.1.0, templates f4a5e4be)
+//           (kgen 0.1.0, templates b8fe659d)
 
 #include <cfloat>
 #include <cmath>

@@ -6,19 +6,19 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v6_double
-// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=none
-//           blocks_per_row=1 row_order=interleaved row_loop=once row_io=direct next_row=none
-//           topology=two_level merge=paired update=online_shared cache=none vec_size=4
-//           vec_scans=both unaligned=scalar_row loads=plain stores=plain prefetch=false
-//           items_per_thread=auto trip=static tile_size=auto threads_per_block=256 grid_blocks=auto
-//           min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
+// spec      op=softmax dtype=float32 out_dtype=float32 target=device threads_per_row=auto
+//           rows_at_once=1 row_split=none blocks_per_row=1 row_order=interleaved row_loop=once
+//           row_io=direct next_row=none topology=two_level merge=paired update=online_shared
+//           cache=none vec_size=4 vec_scans=both unaligned=scalar_row loads=plain stores=plain
+//           prefetch=false items_per_thread=auto trip=static tile_size=auto threads_per_block=256
+//           grid_blocks=auto min_blocks_per_sm=auto exp=expf normalize=reciprocal static_cols=auto
 // parent    v6: vec_scans first -> both
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes (rows aligned to 16 use
 //           vectors)
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v6_double
-//           (kgen 0.1.0, templates f4a5e4be)
+//           (kgen 0.1.0, templates b8fe659d)
 
 #include <cfloat>
 #include <cmath>
@@ -92,7 +92,7 @@ struct alignas(VEC_SIZE * sizeof(float)) Vec {
 };
 
 __device__ __forceinline__ bool is_vec_aligned(const float* row) {
-    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) == 0;
+    return reinterpret_cast<uintptr_t>(row) % alignof(Vec) == 0;
 }
 
 __device__ __forceinline__ Vec load_vec(const float* row, int v) {

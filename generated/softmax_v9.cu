@@ -6,12 +6,13 @@
 //   x and y are rows x cols, float32, row-major.
 //
 // variant   v9
-// spec      op=softmax target=device threads_per_row=auto rows_at_once=1 row_split=none
-//           blocks_per_row=1 row_order=interleaved row_loop=grid_stride row_io=direct next_row=none
-//           topology=two_level merge=paired update=online cache=none vec_size=4 vec_scans=both
-//           unaligned=scalar_row loads=plain stores=plain prefetch=false items_per_thread=auto
-//           trip=static tile_size=auto threads_per_block=256 grid_blocks=256 min_blocks_per_sm=auto
-//           exp=expf normalize=reciprocal static_cols=auto
+// spec      op=softmax dtype=float32 out_dtype=float32 target=device threads_per_row=auto
+//           rows_at_once=1 row_split=none blocks_per_row=1 row_order=interleaved
+//           row_loop=grid_stride row_io=direct next_row=none topology=two_level merge=paired
+//           update=online cache=none vec_size=4 vec_scans=both unaligned=scalar_row loads=plain
+//           stores=plain prefetch=false items_per_thread=auto trip=static tile_size=auto
+//           threads_per_block=256 grid_blocks=256 min_blocks_per_sm=auto exp=expf
+//           normalize=reciprocal static_cols=auto
 // parent    v6_double: row_loop once -> grid_stride, update online_shared -> online, grid_blocks
 //           auto -> 256
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes (rows aligned to 16 use
@@ -19,7 +20,7 @@
 // launch    grid = min(rows, 256), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v9
-//           (kgen 0.1.0, templates f4a5e4be)
+//           (kgen 0.1.0, templates b8fe659d)
 //
 // A block uses the same shared memory for one row after the other: the last __syncthreads of
 // row_reduce keeps the next row from writing there while this one's result is still being read.
@@ -96,7 +97,7 @@ struct alignas(VEC_SIZE * sizeof(float)) Vec {
 };
 
 __device__ __forceinline__ bool is_vec_aligned(const float* row) {
-    return reinterpret_cast<uintptr_t>(row) % sizeof(Vec) == 0;
+    return reinterpret_cast<uintptr_t>(row) % alignof(Vec) == 0;
 }
 
 __device__ __forceinline__ Vec load_vec(const float* row, int v) {

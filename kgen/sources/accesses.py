@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kgen.sources.kernels import Kernel, kernels
 from kgen.sources.thread_names import ThreadNames
+from kgen.specs.choice import MAX_ACCESS_BYTES, Element
 from kgen.specs.spec import Spec
 
 
@@ -22,19 +23,60 @@ class Accesses(ThreadNames):
         in_one = spec.is_online or not spec.row_split.kernel_per_phase
         self.reductions_share = in_one and not spec.merge.is_paired and self.reduces
 
-    # --- Single accesses of rows on their way to registers and back ---
+    # --- Single elements ---
 
-    def loaded(self, element: str) -> str:
+    def type_of(self, array: str) -> Element:
+        """Return the type of an array's elements."""
+        spec = self.spec
+        types = {"x_row": spec.dtype, "y_row": spec.out_dtype, "row_cache": spec.cache_type}
+        return types.get(array, spec.compute)
+
+    @staticmethod
+    def converted(value: str, element: Element) -> str:
+        """Return an element of memory as what is computed with."""
+        return f"{element.to_compute}({value})" if element.to_compute else value
+
+    @staticmethod
+    def rounded(value: str, element: Element) -> str:
+        """Return what was computed as an element of memory."""
+        return f"{element.from_compute}({value})" if element.from_compute else value
+
+    def loaded(self, place: str, element: Element) -> str:
         """Return the load of an element of the input."""
         call = self.spec.loads.call
-        return f"{call}(&{element})" if call else element
+        return self.converted(f"{call}(&{place})" if call else place, element)
 
-    def stored(self, element: str, value: str) -> str:
+    def stored(self, place: str, value: str, element: Element) -> str:
         """Return the statement that stores an element of the output."""
-        call = self.spec.stores.call
-        return f"{call}(&{element}, {value});" if call else f"{element} = {value};"
+        call, value = self.spec.stores.call, self.rounded(value, element)
+        return f"{call}(&{place}, {value});" if call else f"{place} = {value};"
 
     # --- Vectors ---
+
+    def vec_of(self, element: Element) -> str:
+        """Return the name of a vector as it lies in memory."""
+        spec = self.spec
+        if element == spec.compute:
+            return "Vec"
+        if spec.compute in (spec.dtype, spec.out_dtype) or spec.dtype == spec.out_dtype:
+            return "Packed"
+        return "PackedInput" if element == spec.dtype else "PackedOutput"
+
+    def vec_alignment(self, element: Element) -> str:
+        """Return the boundary on which a vector lies: it takes two accesses where it is wide."""
+        if self.spec.vec_size * element.bytes > MAX_ACCESS_BYTES:
+            return str(MAX_ACCESS_BYTES)
+        return f"VEC_SIZE * sizeof({element.c_type})"
+
+    @staticmethod
+    def word(size: int) -> str:
+        """Return the machine's type of so many bytes."""
+        return {2: "unsigned short", 4: "unsigned", 8: "uint2", MAX_ACCESS_BYTES: "uint4"}[size]
+
+    @property
+    def store_type(self) -> Element:
+        """The type that store_row leaves: in y, or tile by tile in the shared cache."""
+        return self.spec.out_dtype if self.spec.in_registers else self.spec.cache_type
 
     @property
     def vec_way(self) -> str:
@@ -70,6 +112,14 @@ class Accesses(ThreadNames):
         """Whether store_row needs to know if the row is aligned."""
         by_vec = self.stores_vecs and not self.spec.unaligned.whole_row
         return by_vec or self.strides_unaligned
+
+    @property
+    def aligned_types(self) -> list[Element]:
+        """The types of the rows that are asked whether they are aligned."""
+        if self.spec.unaligned.is_shifted:
+            return [self.spec.out_dtype]  # the input has a shift
+        rows = (row for kernel in self.kernels for row in self.aligned_rows(kernel))
+        return list(dict.fromkeys(self.type_of(row.removesuffix("[r]")) for row in rows))
 
     def walks_vecs(self, kernel: Kernel) -> bool:
         """Whether a kernel walks vectors in memory."""

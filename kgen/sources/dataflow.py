@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgen.sources.accesses import Accesses
+from kgen.specs.choice import MAX_ACCESS_BYTES, Element
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,11 @@ class Dataflow(Accesses):
 
     @property
     def chunk_batch(self) -> int:
-        """The vectors of a chunk that a thread has on their way at once: if few, all of its own."""
+        """The 16-byte accesses of a chunk that a thread has on their way at once: if few, all of its own."""
         spec = self.spec
         if not spec.static_cols:
             return 4
-        vecs = -(-spec.rows_per_block * spec.static_cols // 4)
+        vecs = -(-spec.rows_per_block * spec.static_cols * spec.element_bytes // MAX_ACCESS_BYTES)
         return min(-(-vecs // spec.threads_per_block), 8)
 
     # --- Elements ---
@@ -101,7 +102,8 @@ class Dataflow(Accesses):
     def loaded_rows(self) -> list[tuple[str, str]]:
         """The kinds and names of what is known of each row once it is loaded."""
         asked = [self.row_start] if self.load_asks or self.store_asks else []
-        return [("float*", "y_row"), ("int", "row_cols"), *asked, ("float", "values")]
+        output, value = self.spec.out_dtype.c_type, self.spec.compute.c_type
+        return [(f"{output}*", "y_row"), ("int", "row_cols"), *asked, (value, "values")]
 
     # --- Passes ---
 
@@ -145,6 +147,39 @@ class Dataflow(Accesses):
         source = "y_row" if self.spec.parks else "row_cache" if self.spec.in_shared else "x_row"
         is_raw = self._is_raw and not self.spec.keeps_exps
         return Walk(source, "y_row", self.spec.vec_second, is_raw=is_raw)
+
+    @property
+    def _vec_walks(self) -> list[Walk]:
+        """The passes that walk vectors in memory."""
+        spec = self.spec
+        if spec.in_registers:
+            return []
+        reducing = [] if spec.is_tiled else [self.first_walk]
+        if not spec.is_online:
+            reducing.append(self.sum_walk)
+        return [walk for walk in (*reducing, self.write_walk) if walk.vectorised]
+
+    @property
+    def vec_loads(self) -> list[Element]:
+        """The types of which vectors are loaded."""
+        by_slots = (self.spec.in_registers or self.spec.is_tiled) and self.spec.vec_first
+        slots = [self.type_of(self.first_source)] if by_slots else []
+        return list(dict.fromkeys([*slots, *(self.type_of(w.source) for w in self._vec_walks)]))
+
+    @property
+    def vec_stores(self) -> list[Element]:
+        """The types of which vectors are stored."""
+        by_tiles = self.spec.is_tiled and self.spec.in_shared and not self.spec.cache.is_copied
+        slots = (
+            [self.store_type] if self.stores_vecs and (self.spec.in_registers or by_tiles) else []
+        )
+        walked = (self.type_of(walk.to) for walk in self._vec_walks if walk.to)
+        return list(dict.fromkeys([*slots, *walked]))
+
+    @property
+    def vec_types(self) -> list[Element]:
+        """The types of vectors that lie in memory."""
+        return list(dict.fromkeys((*self.vec_loads, *self.vec_stores)))
 
     @property
     def row_max(self) -> str:

@@ -16,8 +16,8 @@ INDENT = " " * 4
 NOTHING = "\0"
 # What a file takes of the standard headers.
 _INCLUDED = {
-    "cfloat": r"FLT_\w+",
-    "cmath": r"INFINITY|NAN|expf|__expf|exp2f|logf|fmaxf|fabsf",
+    "cfloat": r"(?:FLT|DBL)_\w+",
+    "cmath": r"INFINITY|NAN|__expf|(?:exp|exp2|log|fmax|fabs)f?",
     "cstddef": r"size_t",
     "cstdint": r"u?int\w*_t",
 }

@@ -56,8 +56,21 @@ def _render(spec: Spec) -> Source:
     symbols = tuple(name + kernel.suffix for kernel in flow.kernels)
     context = _header(spec, resolved, symbols)
     context |= {"s": resolved, "d": flow, "stem": name, "variant": variant, "symbols": symbols}
+    context |= _types(resolved)
     text = laid_out(_filled("softmax.cu.j2", spec, context))
     return Source(resolved, name, text, symbols)
+
+
+def _types(spec: Spec) -> dict[str, str]:
+    """Return the names of types: of input, output, what is kept of a row, and what is computed."""
+    return {
+        "x_type": spec.dtype.c_type,
+        "y_type": spec.out_dtype.c_type,
+        "cached": spec.cache_type.c_type,
+        "real": spec.compute.c_type,
+        "f": spec.compute.suffix,  # of functions and literals: fmaxf, 1.0f
+        "largest": spec.compute.largest,
+    }
 
 
 def _filled(name: str, spec: Spec, context: dict[str, Any]) -> str:
