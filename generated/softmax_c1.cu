@@ -18,7 +18,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant c1
-//           (kgen 0.1.0, templates b8fe659d)
+//           (kgen 0.1.0, templates 83daa7fc)
 //
 // The study that c1 comes from lacks the barrier that orders the other warps' reading of the
 // maximum in shared memory before the sum reduction writes there. This one has it: the last

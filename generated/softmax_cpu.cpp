@@ -15,7 +15,7 @@
 // requires  rows >= 1, 1 <= cols <= 2147221504, x and y aligned to 4 bytes
 // launch    softmax_cpu(x, y, rows, cols)
 // rebuild   kgen build --variant cpu
-//           (kgen 0.1.0, templates b8fe659d)
+//           (kgen 0.1.0, templates 83daa7fc)
 
 #include <cfloat>
 #include <cmath>

@@ -21,7 +21,7 @@
 //           dynamic shared memory = 0 bytes
 //           stats: 8 * rows bytes, zeroed before every call
 // rebuild   kgen build --variant t1
-//           (kgen 0.1.0, templates b8fe659d)
+//           (kgen 0.1.0, templates 83daa7fc)
 
 #include <cfloat>
 #include <cmath>

@@ -22,7 +22,7 @@
 // launch    grid = ceil(rows / 8), block = 128
 //           dynamic shared memory = 4 * (8 * cols - 1) + 16 bytes
 // rebuild   kgen build --variant v12
-//           (kgen 0.1.0, templates b8fe659d)
+//           (kgen 0.1.0, templates 83daa7fc)
 
 #include <cfloat>
 #include <cmath>

@@ -22,7 +22,7 @@
 //           dynamic shared memory = 0 bytes
 //           clusters of 8 blocks, which the kernel itself states
 // rebuild   kgen build --variant v13
-//           (kgen 0.1.0, templates b8fe659d)
+//           (kgen 0.1.0, templates 83daa7fc)
 
 #include <cooperative_groups.h>
 

@@ -23,7 +23,7 @@
 //           messages: 16 * rows * 32 * 32 bytes, zeroed once, before the first launch
 //           launch: not 0, nor the number of a launch before that was broken off
 // rebuild   kgen build --variant v14
-//           (kgen 0.1.0, templates b8fe659d)
+//           (kgen 0.1.0, templates 83daa7fc)
 
 #include <cfloat>
 #include <cmath>

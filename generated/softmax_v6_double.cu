@@ -18,7 +18,7 @@
 // launch    grid = rows, block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v6_double
-//           (kgen 0.1.0, templates b8fe659d)
+//           (kgen 0.1.0, templates 83daa7fc)
 
 #include <cfloat>
 #include <cmath>

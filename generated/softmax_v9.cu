@@ -20,7 +20,7 @@
 // launch    grid = min(rows, 256), block = 256
 //           dynamic shared memory = 0 bytes
 // rebuild   kgen build --variant v9
-//           (kgen 0.1.0, templates b8fe659d)
+//           (kgen 0.1.0, templates 83daa7fc)
 //
 // A block uses the same shared memory for one row after the other: the last __syncthreads of
 // row_reduce keeps the next row from writing there while this one's result is still being read.

@@ -16,7 +16,7 @@ CHOICES = {
     "threads_per_row": st.sampled_from([None, 1, 2, 8, 16, 32, 64]),
     "rows_at_once": st.sampled_from([1, 2, 4]),
     "blocks_per_row": st.sampled_from([1, 2, 4]),
-    "vec_size": st.sampled_from([1, 2, 4]),
+    "vec_size": st.sampled_from([1, 2, 4, 8]),
     "prefetch": st.booleans(),
     "items_per_thread": st.sampled_from([None, 0, 1, 2, 3]),
     "tile_size": st.sampled_from([None, 64, 96, 1024]),

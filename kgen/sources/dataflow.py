@@ -61,7 +61,7 @@ class Dataflow(Accesses):
 
     @property
     def chunk_batch(self) -> int:
-        """The 16-byte accesses of a chunk that a thread has on their way at once: if few, all of its own."""
+        """The 16-byte accesses of a chunk that a thread has on their way at once: few, or all."""
         spec = self.spec
         if not spec.static_cols:
             return 4

@@ -29,7 +29,7 @@ AXIS_NAMES[ROW_MAP] = ROW_MAP
 # Two words that people use for one of the choices.
 _OTHER_WORDS = {"cache": {"registers": "inputs_registers", "shared": "inputs_shared"}}
 # What is computed and where is not up to a sweep.
-_NOT_SWEPT = ("op", "target")
+_NOT_SWEPT = ("op", "dtype", "out_dtype", "target")
 
 
 def find_axis(word: str) -> str:

@@ -21,6 +21,15 @@ from tests.strategies import CHOICES, specs
 
 # variant -> (rule, what its sentence must say)
 REFUSED = {
+    "v7:dtype=float16,out_dtype=float64": ("both_types_are_computed_alike", "computed in float32, and the output is not of that; use out_dtype=float16"),
+    "v7:dtype=float64,exp=__expf": ("the_exponential_is_of_the_type", "no form for double; use exp=expf"),
+    "v7:dtype=float16,vec=1,cache=inputs_shared_async": ("copies_are_of_some_bytes", "2 bytes are not copied past registers; use vec=8,vec_scans=both or cache=inputs_shared"),
+    "v13:dtype=float16,next_row=async,unaligned=shift,vec=16": ("vectors_are_machine_words", "vec=16: the machine accesses 1, 2, 4 or 8 elements of float16 at once; use vec=8"),
+    "v13:out_dtype=float16,next_row=async,vec=8": ("next_rows_come_by_some_bytes", "32 bytes are not copied past registers; use vec=4 or next_row=registers"),
+    "v11:dtype=float16,cache=exps_shared_async": ("exponentials_fit_their_place", "no room where an input was; use cache=inputs_shared_async"),
+    "v12:out_dtype=float16,row_io=chunk": ("chunks_are_of_one_type", "takes the input's place in shared memory; use row_io=direct"),
+    "v7:dtype=float16,out_dtype=float32,vec=8,stores=streaming": ("hints_are_of_single_accesses", "32 bytes take two accesses; use stores=plain or vec=4"),
+    "t1:dtype=float64,merge=paired": ("states_of_tiles_are_exchanged_at_once", "no atomic takes maximum and sum of float64 at once"),
     "cpu:threads=2": ("host_has_one_thread", "threads=2 with target=host.*use threads=1 or target=device"),
     "v1:threads=2048": ("threads_fit_a_block", "threads=2048 is not a block size; use 1 to 1024"),
     "v1:threads=0": ("threads_fit_a_block", "threads=0 is not a block size"),
@@ -114,7 +123,7 @@ REFUSED = {
     "t1:cache=registers": ("kernels_share_no_registers", "do not outlive a kernel"),
     "t1:cache=shared": ("kernels_share_no_registers", "use cache=none or cache=exps_output"),
     "cpu:cache=shared": ("host_has_no_device", "no register file or shared memory"),
-    "cpu:vec=4": ("host_has_no_device", "plain C.. has no float4; use vec=1"),
+    "cpu:vec=4": ("host_has_no_device", "plain C.. has no vectors of elements; use vec=1"),
     "cpu:exp=__expf": ("host_has_no_device", "exp=__expf with target=host: it is an instruction of the GPU"),
     "v5:threads_per_row=12": ("a_row_has_part_of_a_warp_or_whole_warps", "1, 2, 4, 8, 16 or 32 threads"),
     "v5:threads_per_row=96": ("rows_divide_the_block", "threads=256 with threads_per_row=96.*192"),

@@ -149,7 +149,7 @@ def a_chunk_has_no_next_row(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("next_row", "unaligned", "vec_size")
+@rule("dtype", "next_row", "unaligned", "vec_size")
 def next_rows_are_copied_by_vectors(spec: Spec) -> Iterator[Problem]:
     """An asynchronous copy is of 8 or 16 bytes that start on their boundary, a bulk one of 16."""
     if not spec.next_row.in_shared:

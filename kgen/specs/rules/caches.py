@@ -98,7 +98,7 @@ def there_is_something_to_divide(spec: Spec) -> Iterator[Problem]:
         )
 
 
-@rule("cache", "vec_size", "vec_scans", "unaligned")
+@rule("dtype", "cache", "vec_size", "vec_scans", "unaligned")
 def copies_are_of_whole_vectors(spec: Spec) -> Iterator[Problem]:
     """A row comes by vectors or by elements, and in bulk by 16 bytes."""
     if not spec.cache.is_copied:
