@@ -56,6 +56,7 @@ REFUSED = {
     "v13:blocks_per_row=0,items=1": ("blocks_of_a_row_are_a_power_of_two", "blocks_per_row=0: use"),
     "cpu:blocks_per_row=4": ("host_has_one_thread", "blocks_per_row=4 with target=host.*use blocks_per_row=1 or target=device"),
     "v13:topology=two_level": ("reduction_connects_the_row", "1024 threads a row.*it does not reach other blocks; use topology=all_warps"),
+    "v14:blocks_per_row=128,threads=64": ("every_message_has_a_thread", "a thread for the message of each block.*use threads=128 or more"),
     "v13:blocks_per_row=32": ("blocks_share_rows_in_one_launch", "from 2 to 16"),
     "v11:cache=exps_shared,vec_scans=first": ("kept_pairs_keep_their_thread", "merge=by_warp and cache=exps_shared: .*use vec_scans=both"),
     "v1:cache=inputs_shared_bulk": ("copies_are_of_whole_vectors", "vec=1,vec_scans=none.*brings 16 bytes or a multiple.*use vec=4,vec_scans=both"),

@@ -161,6 +161,18 @@ def blocks_share_rows_in_one_launch(spec: Spec) -> Iterator[Problem]:
         )
 
 
+@rule("row_split", "blocks_per_row", "threads_per_block")
+def every_message_has_a_thread(spec: Spec) -> Iterator[Problem]:
+    """A thread of a co-resident block sends to one block and receives from it."""
+    blocks, threads = spec.blocks_per_row, spec.threads_per_block
+    if spec.runs_at_once and threads < blocks:
+        yield Problem(
+            ("threads_per_block", "blocks_per_row"),
+            f"threads={threads} with blocks_per_row={blocks}: a block has a thread for the message "
+            f"of each block of its row; use threads={blocks} or more",
+        )
+
+
 @rule("topology", "merge", "update", "row_split")
 def warps_bring_pairs(spec: Spec) -> Iterator[Problem]:
     """What a warp's lanes know alike goes to a reduction of warps, and after three passes."""
