@@ -59,7 +59,7 @@ OBSERVED_KERNEL_FLAGS = (
     "-fno-split-paths",
     "-fno-crossjumping",
 )
-OBSERVED_LINK_FLAGS = ("-Wl,--wrap=expf,--wrap=exp2f",)
+OBSERVED_LINK_FLAGS = ("-Wl,--wrap=expf,--wrap=exp2f,--wrap=exp,--wrap=exp2",)
 
 _MAX_LINES = 40
 _INCLUSION = re.compile(r"In file included from|\s+from .*[:,]$")

@@ -38,6 +38,9 @@ inline int __float_as_int(float value) { return kgen_cpu::bit_cast<int>(value); 
 inline float __uint_as_float(unsigned bits) { return kgen_cpu::bit_cast<float>(bits); }
 inline float __int_as_float(int bits) { return kgen_cpu::bit_cast<float>(bits); }
 
+inline long long __double_as_longlong(double value) { return kgen_cpu::bit_cast<long long>(value); }
+inline double __longlong_as_double(long long bits) { return kgen_cpu::bit_cast<double>(bits); }
+
 // ex2.approx(x * log2(e)): the rounding of the product grows with |x|.
 inline float __expf(float x) { return exp2f(x * 1.4426950408889634f); }
 

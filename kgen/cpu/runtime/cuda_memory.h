@@ -37,7 +37,7 @@ T atomic_update(T* address, Site site, Combine combine) {
         return kgen_cpu::atomic_update(address, site, [=](T old) -> T { return EXPRESSION; }); \
     }
 
-KGEN_CPU_ATOMIC(atomicAdd, (kgen_cpu::is_atomic_integer<T> || std::is_same_v<T, float>),
+KGEN_CPU_ATOMIC(atomicAdd, (kgen_cpu::is_atomic_integer<T> || std::is_floating_point_v<T>),
                 old + value)
 KGEN_CPU_ATOMIC(atomicMax, kgen_cpu::is_atomic_integer<T>, old < value ? value : old)
 KGEN_CPU_ATOMIC(atomicMin, kgen_cpu::is_atomic_integer<T>, value < old ? value : old)

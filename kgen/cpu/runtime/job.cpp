@@ -139,6 +139,7 @@ Job read_job(FILE* file) {
         if (key == "schedule") job.schedule = read_schedule(file);
         else if (key == "seed") job.seed = read_number(file);
         else if (key == "workers") job.workers = static_cast<unsigned>(read_number(file));
+        else if (key == "word") job.word_bytes = static_cast<uint32_t>(read_number(file));
         else if (key == "buffer") job.buffers.push_back(read_buffer(file, job.buffers.size() + 1));
         else if (key == "launch") job.launches.push_back(read_launch(file, job));
         else reject("the job has an unknown line %s", key.c_str());

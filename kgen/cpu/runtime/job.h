@@ -43,6 +43,7 @@ struct Job {
     Schedule schedule;
     uint64_t seed;
     unsigned workers;
+    uint32_t word_bytes;  // the least that threads access apart
     std::vector<Buffer> buffers;
     std::vector<Launch> launches;
 };

@@ -40,8 +40,8 @@ void Checker::access(const Target& target, const Access& access, int thread) {
     }
     const uintptr_t end = access.address + access.bytes;
     for (uintptr_t byte = access.address; byte < end;) {
-        const uintptr_t in_word = (byte - region.first) % WORD_BYTES;
-        const uintptr_t count = std::min<uintptr_t>(WORD_BYTES - in_word, end - byte);
+        const uintptr_t in_word = (byte - region.first) % word_bytes;
+        const uintptr_t count = std::min<uintptr_t>(word_bytes - in_word, end - byte);
         const auto bytes = static_cast<uint8_t>(((1u << count) - 1) << in_word);
         check_word(region, byte, order_.stamp(access, thread, bytes));
         byte += count;
@@ -53,8 +53,8 @@ void Checker::check_fence(const Target& target, const Access& access, int thread
     Region& region = *target.region;
     const Stamp now = order_.stamp(access, thread, 0);
     const uintptr_t end = access.address + access.bytes;
-    for (uintptr_t byte = access.address; byte < end; byte += WORD_BYTES) {
-        const Stamp& writer = region.shadow[(byte - region.first) / WORD_BYTES].writer;
+    for (uintptr_t byte = access.address; byte < end; byte += word_bytes) {
+        const Stamp& writer = region.shadow[(byte - region.first) / word_bytes].writer;
         if (!is_live(region, writer) || writer.kind == AccessKind::async_store) continue;
         const Clocks& clocks = order_.clocks();
         const bool is_fenced = clocks.is_fenced(order_.number(writer), writer.slot, writer.time) ||
@@ -64,7 +64,7 @@ void Checker::check_fence(const Target& target, const Access& access, int thread
 }
 
 void Checker::check_word(Region& region, uintptr_t address, const Stamp& now) {
-    Word& word = region.shadow[(address - region.first) / WORD_BYTES];
+    Word& word = region.shadow[(address - region.first) / word_bytes];
     if (!is_store(now.kind)) check_read(region, word, address, now);
     if (now.kind == AccessKind::load || now.kind == AccessKind::atomic_load) {
         keep_reader(region, word, now);
@@ -141,13 +141,13 @@ void Checker::end_job() {
 void Checker::check_output(Region& output) {
     uint64_t unwritten = 0;
     size_t first = 0;
-    for (size_t word = output.bytes / WORD_BYTES; word-- > 0;) {
+    for (size_t word = output.bytes / word_bytes; word-- > 0;) {
         if (output.shadow[word].writer.run_block) continue;
         first = word;
         ++unwritten;
     }
     if (!unwritten) return;
-    const uintptr_t address = output.first + first * WORD_BYTES;
+    const uintptr_t address = output.first + first * word_bytes;
     findings_.add(UNWRITTEN, kernel_, memory_.place(address), {{0, -1, 0, AccessKind::store}},
                   unwritten);
 }

@@ -71,9 +71,9 @@ void observe_range(AccessKind kind, char* address, size_t bytes, uint32_t progra
         return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);                \
     }
 
-#define KGEN_CPU_WRAP(NAME)                                            \
-    float __real_##NAME(float x);                                      \
-    float __wrap_##NAME(float x) {                                     \
+#define KGEN_CPU_WRAP(NAME, TYPE)                                      \
+    TYPE __real_##NAME(TYPE x);                                        \
+    TYPE __wrap_##NAME(TYPE x) {                                       \
         observe(AccessKind::exponential, 0, nullptr, KGEN_CPU_CALLER); \
         return __real_##NAME(x);                                       \
     }
@@ -89,9 +89,11 @@ KGEN_CPU_ATOMIC_HOOKS(64, uint64_t)
 KGEN_CPU_SILENT_HOOKS(32, uint32_t)
 KGEN_CPU_SILENT_HOOKS(64, uint64_t)
 
-// The linker redirects the kernel's calls of expf and exp2f (--wrap).
-KGEN_CPU_WRAP(expf)
-KGEN_CPU_WRAP(exp2f)
+// The linker redirects the kernel's calls of them (--wrap).
+KGEN_CPU_WRAP(expf, float)
+KGEN_CPU_WRAP(exp2f, float)
+KGEN_CPU_WRAP(exp, double)
+KGEN_CPU_WRAP(exp2, double)
 
 void __tsan_read_range(void* address, size_t bytes) {
     observe_range(AccessKind::load, static_cast<char*>(address), bytes, KGEN_CPU_CALLER);

@@ -1,4 +1,4 @@
-// What is remembered of every 4-byte word of memory, and which accesses CUDA orders. Happens-before
+// What is remembered of every word of memory, and which accesses CUDA orders. Happens-before
 // is followed exactly inside a group; of the readers of a word two are kept, of different blocks or
 // warps where there are such, which is enough to find a later write that is not ordered after all.
 #pragma once
@@ -13,7 +13,8 @@
 
 namespace kgen_cpu::observing {
 
-constexpr uint32_t WORD_BYTES = 4;
+// The least that threads access apart; set once, before a shadow is made.
+inline uint32_t word_bytes = 4;
 
 // Who accessed a word, where and when. Blocks are numbered through the whole run from 1, so nothing
 // has to be cleared when one ends.
