@@ -14,6 +14,8 @@ from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.reference import Reference, Verdict
 from kgen.gpu.nvml import Sensors, sensors
 from kgen.gpu.rotation import Sample
+from kgen.specs.choice import Element
+from kgen.specs.types import BOTH_FLOAT32, Types
 from kgen.store.measurement import Kind
 from kgen.timing.candidates import Candidate
 from kgen.timing.gpu_judge import DeviceOutput
@@ -53,11 +55,12 @@ class Device(Interface):
     def load(self, candidate: Candidate) -> TimedCandidate: ...
 
 
-MakeDevice = Callable[[Matrix, Protocol], Device]
+# The input, the protocol and the output's type, to the buffers for them.
+MakeDevice = Callable[[Matrix, Protocol, Element], Device]
 Answer = Prepared | Sample | Sensors | None
 
 
-def open_gpu_buffers(x: Matrix, protocol: Protocol) -> Device:
+def open_gpu_buffers(x: Matrix, protocol: Protocol, out_dtype: Element) -> Device:
     """Return the GPU of this process with buffers for `x`. Raises MissingTool without one."""
     from kgen.timing.gpu_buffers import GpuBuffers
 
@@ -67,15 +70,21 @@ def open_gpu_buffers(x: Matrix, protocol: Protocol) -> Device:
 class Measurer:
     """Answers commands about candidates on rows x cols matrices; picklable until its first.
 
+    `types` are those of the matrices that they read and write.
     A candidate is verified on rows of every kind of input in guarded buffers, and on the
     benchmark's own input in the buffers that are timed; only then are samples taken of it. A peer
     must be right on the benchmark's input alone.
     """
 
     def __init__(
-        self, rows: int, cols: int, protocol: Protocol, open_device: MakeDevice = open_gpu_buffers
+        self,
+        rows: int,
+        cols: int,
+        protocol: Protocol,
+        open_device: MakeDevice = open_gpu_buffers,
+        types: Types = BOTH_FLOAT32,
     ) -> None:
-        self.rows, self.cols, self.protocol = rows, cols, protocol
+        self.rows, self.cols, self.protocol, self.types = rows, cols, protocol, types
         self.open_device = open_device
         self.loaded: dict[str, TimedCandidate] = {}
 
@@ -92,7 +101,7 @@ class Measurer:
     @functools.cached_property
     def device(self) -> Device:
         """The device with the benchmark's buffers."""
-        return self.open_device(self.timed_input.x, self.protocol)
+        return self.open_device(self.timed_input.x, self.protocol, self.types.out_dtype)
 
     def __call__(self, command: Callable[[Measurer], Answer]) -> Answer:
         """Answer a command: an operator.methodcaller of one of the methods below.

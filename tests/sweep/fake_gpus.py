@@ -15,6 +15,7 @@ from kgen.errors import CompileFailed
 from kgen.evidence.inputs import Matrix
 from kgen.evidence.reference import reference64
 from kgen.gpu.rotation import Sample
+from kgen.specs.choice import Element
 from kgen.store.measurement import Kind, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.measurer import TimedCandidate
@@ -36,7 +37,7 @@ class FakeGpu:
     ) -> None:
         self.folder, self.accident, self.victim, self.always = folder, accident, victim, always
 
-    def __call__(self, x: Matrix, protocol: Protocol) -> FakeDevice:
+    def __call__(self, x: Matrix, protocol: Protocol, out_dtype: Element) -> FakeDevice:
         return FakeDevice(self, x)
 
     def __setstate__(self, state: dict[str, object]) -> None:
