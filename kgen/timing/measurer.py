@@ -14,6 +14,7 @@ from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.reference import Reference, Verdict
 from kgen.gpu.nvml import Sensors, sensors
 from kgen.gpu.rotation import Sample
+from kgen.numpy_types import rounded
 from kgen.specs.choice import Element
 from kgen.specs.types import BOTH_FLOAT32, Types
 from kgen.store.measurement import Kind
@@ -91,12 +92,13 @@ class Measurer:
     @functools.cached_property
     def timed_input(self) -> Reference:
         """The benchmark's input, and what is expected of it."""
-        return Reference(make(self.protocol.input_name, self.rows, self.cols, self.protocol.seed))
+        x = make(self.protocol.input_name, self.rows, self.cols, self.protocol.seed)
+        return Reference(rounded(x, self.types.dtype))
 
     @functools.cached_property
     def mixed_input(self) -> Reference:
         """Rows of every kind of input in turn, and what is expected of them."""
-        return Reference(mixed_rows(ALL_INPUTS, self.rows, self.cols))
+        return Reference(rounded(mixed_rows(ALL_INPUTS, self.rows, self.cols), self.types.dtype))
 
     @functools.cached_property
     def device(self) -> Device:
@@ -190,9 +192,16 @@ def _judge(candidate: Candidate, y: Matrix | DeviceOutput, reference: Reference)
     if not isinstance(y, np.ndarray):
         return y.judge(reference, candidate.serial_additions, candidate.op)
     if candidate.kind is Kind.COPY:
-        same = np.array_equal(y.view(np.uint8), reference.x.view(np.uint8))
+        same = _is_copy(y, rounded(reference.x, candidate.types.out_dtype))
         return Verdict(ok=same, reason="" if same else "the copy differs from what it copies")
     return reference.judge(y, candidate.serial_additions, candidate.op)
+
+
+def _is_copy(y: Matrix, x: Matrix) -> bool:
+    """Whether all bits are the same, but for those of a NaN, which a conversion may change."""
+    bits = f"u{x.itemsize}"
+    same = (y.view(bits) == x.view(bits)) | (np.isnan(y) & np.isnan(x))
+    return y.dtype == x.dtype and bool(same.all())
 
 
 def _worse(first: Verdict, second: Verdict) -> Verdict:

@@ -30,7 +30,7 @@ def test_the_newest_row_of_each_counts_and_states_of_the_l2_are_apart(call, db: 
     ended = call("report", "--db", str(db), "--json")
     assert ended.code == 0
     cold, warm = json.loads(ended.out)
-    assert cold["place"][2:] == ["rotated", "cold"] and warm["place"][3] == "warm"
+    assert cold["place"][2:] == ["rotated", "cold", "float32"] and warm["place"][3] == "warm"
     assert cold["shapes"][0]["ranked"] == ["v7", "v8"]
     assert cold["shapes"][0]["best"]["cost_us"] == 5.0
     assert warm["shapes"][0]["ranked"] == ["v8"]
