@@ -10,6 +10,7 @@ import pytest
 
 from kgen.cli.report import newest
 from kgen.store.database import open_store
+from kgen.store.measurement import Kind
 from tests.sweep.made import made
 
 
@@ -43,6 +44,13 @@ def test_filters_and_words(call, db: Path) -> None:
     ended = call("report", "--db", str(db), "--rows", "77")
     assert ended.code == 0 and "has no such measurements" in ended.out
     assert call("report", "--db", str(db.with_name("none"))).code == 2
+
+
+def test_types_are_apart() -> None:
+    copy = made("copy_one", us=1.0, kind=Kind.COPY)
+    found = newest([made("v7", us=1.0), copy, replace(copy, dtype="float16")])
+    assert [place[-1] for place in found] == ["float32", "float16 to float32"]
+    assert [len(of) for of in found.values()] == [2, 1]
 
 
 def test_devices_are_apart() -> None:

@@ -8,13 +8,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 import kgen.timing.candidates
 from kgen.errors import CompileFailed
 from kgen.evidence.inputs import Matrix
 from kgen.evidence.reference import reference64
 from kgen.gpu.rotation import Sample
+from kgen.numpy_types import numpy_dtype
 from kgen.specs.choice import Element
 from kgen.store.measurement import Kind, Provenance
 from kgen.timing.candidates import Candidate
@@ -97,7 +96,8 @@ class FakeTimed:
 
 def output(candidate: Candidate, x: Matrix) -> Matrix:
     """Return what a right candidate makes of `x`."""
-    return x.copy() if candidate.kind is Kind.COPY else reference64(x).astype(np.float32)
+    right = x if candidate.kind is Kind.COPY else reference64(x)
+    return right.astype(numpy_dtype(candidate.types.out_dtype))
 
 
 def compile_fakes(
