@@ -1,10 +1,13 @@
 """Times the generator's kernels beside copies and peers, on named and on drawn shapes.
 
 usage: python bench/limit.py FOLDER [--shapes ROWSxCOLS,...] [--drawn N] [--seed N] [--seconds S]
+                              [--dtype TYPE] [--out-dtype TYPE]
 
 Needs a GPU. For each shape a default sweep finds the winner, and one run of the default protocol
 times the winner beside the copies and all peers. FOLDER gets sweep-ROWSxCOLS.json and
-bench-ROWSxCOLS.json; a shape that has both is left alone. Drawn shapes have 2^a rows and 2^b
+bench-ROWSxCOLS.json, with a type behind the shape where it is not float32
+(bench-1024x4096-bfloat16-float32.json is of a bfloat16 input and a float32 output); what has both
+is left alone. Drawn shapes have 2^a rows and 2^b
 columns, a and b uniform over the whole range, as far as the matrix has 2^14 to 2^27 elements.
 """
 
@@ -14,6 +17,7 @@ import argparse
 import json
 import math
 import random
+import re
 import subprocess
 import sys
 import time
@@ -57,14 +61,28 @@ def fastest(path: Path, kind: str) -> dict[str, Any] | None:
     return min(timed, key=lambda row: row["median_us"], default=None)
 
 
-def measure(shape: str, folder: Path, seconds: float) -> str:
+def of_file_names(dtype: str, out_dtype: str) -> tuple[str, ...]:
+    """Return the types that stand in names of files: none for float32, one where both are alike."""
+    both = tuple(dict.fromkeys((dtype, out_dtype)))
+    return () if both == ("float32",) else both
+
+
+def type_options(types: Sequence[str]) -> list[str]:
+    """Return the options of a command for a type, or for those of input and output."""
+    given = zip(("--dtype", "--out-dtype"), types, strict=False)
+    return [word for pair in given for word in pair]
+
+
+def measure(shape: str, types: Sequence[str], folder: Path, seconds: float) -> str:
     """Sweep a shape and time its winner beside the peers; return a line of the table."""
     rows, cols = shape.split("x")
     size = ("--rows", rows, "--cols", cols, "--db", str(folder / "runs.db"))
-    swept, benched = folder / f"sweep-{shape}.json", folder / f"bench-{shape}.json"
+    name = "-".join((shape, *types))
+    swept, benched = folder / f"sweep-{name}.json", folder / f"bench-{name}.json"
     started = time.monotonic()
     if not swept.exists():
-        kgen("sweep", *size, "--seconds", str(seconds), "--out", str(swept))
+        found_in = ("--seconds", str(seconds), "--out", str(swept))
+        kgen("sweep", *size, *type_options(types), *found_in)
     took = time.monotonic() - started
     winner = fastest(swept, "variant")
     if winner and not benched.exists():
@@ -110,12 +128,16 @@ def main() -> None:
     parser.add_argument("--drawn", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--out-dtype")
     asked = parser.parse_args()
+    types = of_file_names(asked.dtype, asked.out_dtype or asked.dtype)
     asked.folder.mkdir(parents=True, exist_ok=True)
     named = [shape for shape in asked.shapes.split(",") if shape]
     for shape in (*named, *drawn(asked.drawn, asked.seed)):
-        print(measure(shape, asked.folder, asked.seconds), flush=True)
-    if files := sorted(asked.folder.glob("bench-*.json")):
+        print(measure(shape, types, asked.folder, asked.seconds), flush=True)
+    of_types = re.compile("-".join(("bench-[0-9]+x[0-9]+", *types)) + ".json")
+    if files := [path for path in sorted(asked.folder.iterdir()) if of_types.fullmatch(path.name)]:
         print(summary(files))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
 
 # NumPy itself has no bfloat16.
 _OTHERS = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
@@ -14,6 +15,15 @@ _OTHERS = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
 def numpy_dtype(element: str) -> np.dtype[Any]:
     """Return NumPy's type of an element such as `float16`, by its name in a spec."""
     return _OTHERS.get(element) or np.dtype(element)
+
+
+def rounded(x: NDArray[Any], element: str) -> NDArray[Any]:
+    """Return a matrix in an element's type, rounded to nearest even; itself if it is of that.
+
+    What is too large for the type becomes infinite.
+    """
+    with np.errstate(all="ignore"):
+        return x.astype(numpy_dtype(element), copy=False)
 
 
 def finfo(element: str) -> Any:

@@ -6,17 +6,20 @@ import ctypes
 import functools
 import importlib.util
 from collections.abc import Callable
-from ctypes import byref, c_float, c_void_p
+from ctypes import byref, c_double, c_float, c_void_p
 from pathlib import Path
 
 from kgen.errors import UsageError
 from kgen.timing.peers import DeviceMatrix
 
+from ._types import require_one_type
+
 PACKAGE = "nvidia-cudnn-cu13"
 
 LIBRARY = "libcudnn.so.9"
 # Values of cuDNN's enumerations.
-TENSOR_NCHW, DATA_FLOAT = 0, 0
+TENSOR_NCHW = 0
+DATA_TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 9}
 SOFTMAX_ACCURATE, SOFTMAX_MODE_INSTANCE = 1, 0
 NOT_SUPPORTED = range(3000, 4000)
 
@@ -52,19 +55,24 @@ def handle(stream: int) -> c_void_p:
 
 
 @functools.cache
-def descriptor(rows: int, cols: int) -> c_void_p:
+def descriptor(rows: int, cols: int, dtype: str) -> c_void_p:
     """Return the descriptor of a matrix: a row is an instance with its elements as channels."""
     made = c_void_p()
     call("cudnnCreateTensorDescriptor", byref(made))
-    call("cudnnSetTensor4dDescriptor", made, TENSOR_NCHW, DATA_FLOAT, rows, cols, 1, 1)
+    call("cudnnSetTensor4dDescriptor", made, TENSOR_NCHW, DATA_TYPES[dtype], rows, cols, 1, 1)
     return made
 
 
 def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
-    """Return what issues the softmax of `x` on the stream. Raises UsageError past 2^31 elements."""
-    context, shape = handle(stream), descriptor(*x.shape)
+    """Return what issues the softmax of `x` on the stream.
+
+    Raises UsageError past 2^31 elements, and for an output of another type.
+    """
+    dtype = require_one_type("cuDNN", x, y)
+    context, shape = handle(stream), descriptor(*x.shape, dtype)
     source, target = (c_void_p(matrix.__cuda_array_interface__["data"][0]) for matrix in (x, y))
-    one, zero = c_float(1), c_float(0)
+    scale = c_double if dtype == "float64" else c_float
+    one, zero = scale(1), scale(0)
     how = (SOFTMAX_ACCURATE, SOFTMAX_MODE_INSTANCE)
 
     def issue() -> object:

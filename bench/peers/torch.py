@@ -14,8 +14,12 @@ PACKAGE = "torch"
 
 
 def softmax(x: torch.Tensor, y: torch.Tensor) -> None:
-    """Fill `y`."""
-    torch.softmax(x, -1, out=y)
+    """Fill `y`, by the wider of both types."""
+    wide = torch.promote_types(x.dtype, y.dtype)
+    if y.dtype == wide:
+        torch.softmax(x, -1, dtype=wide, out=y)
+    else:
+        y.copy_(torch.softmax(x, -1, dtype=wide))
 
 
 def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:

@@ -24,7 +24,7 @@ torch._dynamo.config.accumulated_recompile_limit = 100_000
 @torch.compile(dynamic=False, fullgraph=True)
 def softmax(x: torch.Tensor, y: torch.Tensor) -> None:
     """Fill `y`; the copy becomes part of the kernel that normalises."""
-    y.copy_(torch.softmax(x, -1))
+    y.copy_(torch.softmax(x, -1, dtype=torch.promote_types(x.dtype, y.dtype)))
 
 
 def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:

@@ -13,6 +13,7 @@ import triton.language as tl
 from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
+from ._types import NARROW, require_types
 
 PACKAGE = "triton"
 
@@ -30,12 +31,14 @@ def online(x, y, cols, TILE: tl.constexpr):
     for first in range(0, cols, TILE):
         columns = first + tl.arange(0, TILE)
         values = tl.load(x + start + columns, mask=columns < cols, other=-float("inf"))
+        values = values.to(tl.float32)
         new_max = tl.maximum(row_max, tl.max(values, axis=0))
         row_sum = row_sum * tl.exp(row_max - new_max) + tl.sum(tl.exp(values - new_max), axis=0)
         row_max = new_max
     for first in range(0, cols, TILE):
         columns = first + tl.arange(0, TILE)
         values = tl.load(x + start + columns, mask=columns < cols, other=-float("inf"))
+        values = values.to(tl.float32)
         tl.store(y + start + columns, tl.exp(values - row_max) / row_sum, mask=columns < cols)
 
 
@@ -46,5 +49,6 @@ def softmax(x: torch.Tensor, y: torch.Tensor) -> None:
 
 
 def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
-    """Return what issues the softmax of `x` on the stream."""
+    """Return what issues the softmax of `x` on the stream. Raises UsageError for float64."""
+    require_types("this kernel", NARROW, x, y)
     return on_stream(softmax, x, y, stream)

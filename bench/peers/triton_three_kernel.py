@@ -16,6 +16,7 @@ import triton.language as tl
 from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
+from ._types import NARROW, require_types
 
 PACKAGE = "triton"
 
@@ -34,7 +35,7 @@ def load_block(x, cols, BLOCK: tl.constexpr):
     columns = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
     offsets = row.to(tl.int64) * cols + columns
     values = tl.load(x + offsets, mask=columns < cols, other=-float("inf"))
-    return row, offsets, columns < cols, values
+    return row, offsets, columns < cols, values.to(tl.float32)
 
 
 @triton.jit
@@ -71,7 +72,8 @@ def softmax(x: torch.Tensor, y: torch.Tensor, fresh: torch.Tensor, used: torch.T
 
 
 def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
-    """Return what issues the softmax of `x` on the stream."""
+    """Return what issues the softmax of `x` on the stream. Raises UsageError for float64."""
+    require_types("this kernel", NARROW, x, y)
     host = torch.zeros(2, x.shape[0])
     host[0] = -float("inf")
     fresh = host.to("cuda")

@@ -21,6 +21,7 @@ from kgen.errors import UsageError
 from kgen.timing.peers import DeviceMatrix
 
 from ._torch import on_stream
+from ._types import NARROW, require_types
 
 PACKAGE = "triton"
 
@@ -29,8 +30,8 @@ MAX_WARPS = 32
 MAX_STAGES = 4
 
 Launch = Callable[[torch.Tensor, torch.Tensor], Any]
-# The launch for each shape met so far.
-CHOSEN: dict[tuple[int, int], Launch] = {}
+# The launch for each shape and types met so far.
+CHOSEN: dict[tuple[torch.Size, torch.dtype, torch.dtype], Launch] = {}
 
 
 # Not specialised on the rows, so that the kernel which is measured for none is the one that runs.
@@ -41,7 +42,7 @@ def walk_rows(x, y, rows, cols, BLOCK: tl.constexpr, STAGES: tl.constexpr):
     exist = columns < cols
     for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=STAGES):
         start = tl.cast(row, tl.int64) * cols
-        values = tl.load(x + start + columns, mask=exist, other=-float("inf"))
+        values = tl.load(x + start + columns, mask=exist, other=-float("inf")).to(tl.float32)
         exps = tl.exp(values - tl.max(values, axis=0))
         tl.store(y + start + columns, exps / tl.sum(exps, axis=0), mask=exist)
 
@@ -53,15 +54,18 @@ class Configuration(NamedTuple):
     stages: int
 
 
-def configurations(cols: int, shared_bytes: int) -> list[Configuration]:
-    """Return what to try for a row length: 8 to 32 elements a thread, with and without stages."""
+def configurations(cols: int, rows_waiting: int) -> list[Configuration]:
+    """Return what to try for a row length: 8 to 32 elements a thread, with and without stages.
+
+    Shared memory has room for `rows_waiting`.
+    """
     block = triton.next_power_of_2(cols)
     warps = {min(max(block // (32 * elements), 1), MAX_WARPS) for elements in (8, 16, 32)}
     if warps == {MAX_WARPS}:
         # Half the warps have twice the registers a thread; fewer compile for minutes.
         warps.add(MAX_WARPS // 2)
     # The rows under way but for one wait in shared memory.
-    stages = {1, min(MAX_STAGES, 1 + shared_bytes // (4 * block))}
+    stages = {1, min(MAX_STAGES, 1 + rows_waiting)}
     return [Configuration(some, depth) for some in sorted(warps) for depth in sorted(stages)]
 
 
@@ -91,9 +95,10 @@ def fastest(x: torch.Tensor, y: torch.Tensor) -> Launch:
     """Return the launch that takes the least time on these matrices."""
     rows, cols = x.shape
     shared = torch.cuda.get_device_properties().shared_memory_per_block_optin
+    waiting = shared // (x.element_size() * triton.next_power_of_2(cols))
     launches = [
         functools.partial(launch, how, rows, min(rows, resident(how, x, y)))
-        for how in configurations(cols, shared)
+        for how in configurations(cols, waiting)
     ]
     if len(launches) == 1:
         return launches[0]
@@ -103,14 +108,18 @@ def fastest(x: torch.Tensor, y: torch.Tensor) -> Launch:
 
 def softmax(x: torch.Tensor, y: torch.Tensor) -> None:
     """Fill `y`."""
-    rows, cols = x.shape
-    if (rows, cols) not in CHOSEN:
-        CHOSEN[rows, cols] = fastest(x, y)
-    CHOSEN[rows, cols](x, y)
+    problem = (x.shape, x.dtype, y.dtype)
+    if problem not in CHOSEN:
+        CHOSEN[problem] = fastest(x, y)
+    CHOSEN[problem](x, y)
 
 
 def bind(x: DeviceMatrix, y: DeviceMatrix, stream: int) -> Callable[[], object]:
-    """Return what issues the softmax of `x` on the stream. Raises UsageError for long rows."""
+    """Return what issues the softmax of `x` on the stream.
+
+    Raises UsageError for long rows, and for float64.
+    """
+    require_types("this kernel", NARROW, x, y)
     if x.shape[1] > MAX_COLS:
         raise UsageError(f"a row is one block of up to {MAX_COLS} columns, not {x.shape[1]}")
     return on_stream(softmax, x, y, stream)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kgen.cli.complete import complete_variant
-from kgen.cli.console import Json, On, Variants, print_json, print_table, time_option
+from kgen.cli.console import (
+    Dtype,
+    Json,
+    On,
+    OutDtype,
+    Variants,
+    print_json,
+    print_table,
+    time_option,
+)
 from kgen.errors import CheckFailed, MachineTrouble, UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +36,8 @@ def bench(
     variants: Variants = None,
     rows: Annotated[int, typer.Option(min=0, help="Rows of the matrix.")] = 1024,
     cols: Annotated[int, typer.Option(min=0, help="Elements of a row.")] = 4096,
+    dtype: Dtype = None,
+    out_dtype: OutDtype = None,
     protocol: Annotated[str, typer.Option(help="How to measure: rotated or report.")] = "rotated",
     l2: Annotated[str | None, typer.Option(help="The L2 cache: cold or warm.")] = None,
     baseline: Annotated[
@@ -54,7 +65,9 @@ def bench(
 ) -> None:
     """Measure variants, edited files and peers on a GPU, each verified first.
 
-    All named versions by default. With --on cpu they are verified and counted, not timed.
+    All named versions by default. With --on cpu they are verified and counted, not timed. All
+    candidates of a run have the same types: --dtype and --out-dtype are those of variants that
+    name none.
     """
     from kgen.cli.targets import used_overlay
     from kgen.timing.protocol import find_protocol
@@ -62,14 +75,15 @@ def bench(
 
     limit = _percentage(fail_if_slower)
     how = find_protocol(protocol, l2, budget_s=seconds, seed=seed, input_name=dist)
-    candidates = _candidates(variants, rows, cols, peers, peer_dir)
+    typed = {"dtype": dtype, "out_dtype": out_dtype}
+    candidates = _candidates(variants, rows, cols, typed, peers, peer_dir)
     ours = [candidate for candidate in candidates if candidate.kind != "copy"]
     require_kernels(on, [candidate.name for candidate in ours if candidate.is_host], len(ours))
     if limit is not None and baseline is None:
         raise UsageError("--fail-if-slower needs --baseline VARIANT to compare with")
     if limit is not None and on == "cpu":
         raise UsageError("--fail-if-slower needs times, which --on cpu does not take")
-    base = _baseline(baseline, candidates)
+    base = _baseline(baseline, typed, candidates)
     provenance = this_run(on, overlay=used_overlay())
     measured = _measure(candidates, how, provenance, on, base, timeout, db)
     if out:
@@ -87,14 +101,19 @@ def bench(
 
 
 def _candidates(
-    variants: Sequence[str] | None, rows: int, cols: int, peers: bool, peer_dir: Path | None
+    variants: Sequence[str] | None,
+    rows: int,
+    cols: int,
+    typed: Mapping[str, str | None],
+    peers: bool,
+    peer_dir: Path | None,
 ) -> list[Candidate]:
-    from kgen.cli.targets import find_target
+    from kgen.cli.targets import find_typed
     from kgen.specs.versions import VERSIONS
     from kgen.timing.candidates import line_up
     from kgen.timing.peers import find_peers
 
-    targets = [find_target(variant) for variant in variants or VERSIONS]
+    targets = [find_typed(variant, typed) for variant in variants or VERSIONS]
     return line_up(targets, find_peers(peer_dir) if peers or peer_dir else [], rows, cols)
 
 
@@ -107,15 +126,17 @@ def require_kernels(on: str, hosts: Sequence[str], among: int) -> None:
         )
 
 
-def _baseline(baseline: str | None, candidates: Sequence[Candidate]) -> str | None:
+def _baseline(
+    baseline: str | None, typed: Mapping[str, str | None], candidates: Sequence[Candidate]
+) -> str | None:
     """Return the candidate's name for what the user calls it."""
-    from kgen.cli.targets import find_target
+    from kgen.cli.targets import find_typed
     from kgen.execute import target_name
 
     names = [candidate.name for candidate in candidates]
     if baseline is None or baseline in names:
         return baseline
-    name = target_name(find_target(baseline))
+    name = target_name(find_typed(baseline, typed))
     if name not in names:
         raise UsageError(f"--baseline {baseline} is not among what is measured; name it there too")
     return name

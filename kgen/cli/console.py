@@ -40,6 +40,14 @@ Items = Annotated[
 ]
 Vec = Annotated[int | None, typer.Option("--vec", help="Set the axis vec (vec_size): 1, 2 or 4.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Set the axis threads.")]
+Dtype = Annotated[
+    str | None,
+    typer.Option("--dtype", help="The type of the input: float32, float16, bfloat16 or float64."),
+]
+OutDtype = Annotated[
+    str | None,
+    typer.Option("--out-dtype", help="The type of the output; the input's by default."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 On = Annotated[str, typer.Option("--on", help="Where kernels run: cpu or gpu.")]
 
@@ -72,6 +80,12 @@ def with_options(
     if names_a_file(variant):
         raise UsageError(f"{variant} is a file, whose header fixes its axes; leave {settings} out")
     return f"{variant},{settings}" if ":" in variant else f"{variant}:{settings}"
+
+
+def type_words(dtype: str, out_dtype: str) -> str:
+    """Return the types of input and output in a table: `bfloat16 to float32`, '' for float32."""
+    words = " to ".join(dict.fromkeys((dtype, out_dtype)))
+    return "" if words == "float32" else words
 
 
 def print_json(value: Any) -> None:

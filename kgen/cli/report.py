@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgen.cli.console import Json, OnlyVariants, print_json
+from kgen.cli.console import Json, OnlyVariants, print_json, type_words
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement
 
-# What rows must have in common for their times to be compared: device, toolchain, protocol, L2.
-Place = tuple[str, str, str, str]
+# What rows must have in common for their times to be compared: device, toolchain, protocol, L2, and
+# the types of input and output in words.
+Place = tuple[str, str, str, str, str]
 
 
 def report(
@@ -43,8 +44,9 @@ def report(
     if json:
         print_json([{"place": list(place), **as_objects(each)} for place, each in answers])
         return
-    for (where, toolchain, protocol, state), each in answers:
-        print(f"{where}, {toolchain}, {protocol}{f', L2 {state}' if state else ''}\n")
+    for (where, toolchain, protocol, state, types), each in answers:
+        of_types = "" if types == "float32" else f", {types}"
+        print(f"{where}, {toolchain}, {protocol}{f', L2 {state}' if state else ''}{of_types}\n")
         print_answer(each)
         print()
     if not answers:
@@ -60,6 +62,7 @@ def newest(rows: Iterable[Measurement]) -> dict[Place, list[Measurement]]:
         if row.kind not in (Kind.VARIANT, Kind.COPY):
             continue
         where = row.provenance
-        place = (where.device, where.toolchain, row.protocol_name, row.l2)
+        types = type_words(row.dtype, row.out_dtype) or "float32"
+        place = (where.device, where.toolchain, row.protocol_name, row.l2, types)
         places.setdefault(place, {})[row.variant, row.rows, row.cols] = row
     return {place: list(by_name.values()) for place, by_name in places.items()}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kgen.cli.console import Json, OnlyVariants, print_records
+from kgen.cli.console import Dtype, Json, OnlyVariants, print_records, type_words
 from kgen.errors import UsageError
 from kgen.store.measurement import Kind, Measurement, Outcome
 
@@ -22,6 +22,8 @@ def results(
     variant: OnlyVariants = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the matrix.")] = None,
     cols: Annotated[int | None, typer.Option(help="Elements of a row.")] = None,
+    dtype: Dtype = None,
+    out_dtype: Annotated[str | None, typer.Option(help="The type of the output.")] = None,
     device: Annotated[str | None, typer.Option(help="A device, or a pattern: '*H200'.")] = None,
     outcome: Annotated[Outcome | None, typer.Option(help="How it ended.")] = None,
     pruned: Annotated[
@@ -47,6 +49,7 @@ def results(
     path = db or default_path()
     filters: dict[str, Any] = {"rows": rows, "cols": cols, "device": device, "outcome": outcome}
     filters |= {"variant": variant and _canonical(variant), "run": run, "kind": kind}
+    filters |= {"dtype": dtype, "out_dtype": out_dtype}
     most = limit or (_MOST_IN_TABLE if form == "table" else None)
     filters |= {"protocol_name": protocol, "l2": l2, "since": since, "limit": most}
     hides = form == "table" and not pruned and outcome is None
@@ -116,6 +119,7 @@ def _cells(row: Measurement) -> dict[str, str]:
     return {
         "variant": row.variant,
         "shape>": f"{row.rows} x {row.cols}",
+        "type": type_words(row.dtype, row.out_dtype),
         "device": row.provenance.device,
         "protocol/l2": "/".join(filter(None, (row.protocol_name, row.l2))),
         "median us>": _number(row.median_us, 2),

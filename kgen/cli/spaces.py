@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kgen.errors import UsageError
 
 if TYPE_CHECKING:
     from kgen.sweep.space import Space
+
+Axes = dict[str, tuple[str, ...]]
 
 
 def spaces(
@@ -22,40 +25,48 @@ def spaces(
     axis: Sequence[str] | None,
     where: str | None,
     all_: bool,
+    typed: Mapping[str, str | None] = MappingProxyType({}),
 ) -> tuple[Space, ...]:
     """Return what is named, or with shapes alone what is likely to be fast on them.
 
+    `typed` are the axes of types, of which None is not given.
     Raises UsageError for what is unknown, and when nothing is named.
     """
     from kgen.cli.targets import used_overlay
+    from kgen.specs.types import find_types
     from kgen.specs.versions import VERSIONS
     from kgen.sweep.likely import likely_spaces
     from kgen.sweep.space import Space, everything
     from kgen.sweep.study import read_study
 
     axes, names, templates = _axes(axis or ()), _words(variants), used_overlay()
+    types = find_types(**typed, overlay=templates)
+    set_types: Axes = {name: (word,) for name, word in typed.items() if word}
     given = (_numbers("--rows", rows), _numbers("--cols", cols))
     shapes = (given[0] or (1024,), given[1] or (4096,))
     if all_:
         if names or axes or study:
             raise UsageError("--all is every combination; leave --variants, --axis and files out")
-        return everything(*shapes, where or "", templates)
+        return everything(*shapes, where or "", templates, set_types)
+    if both := axes.keys() & set_types.keys():
+        raise UsageError(f"{min(both)} is given as an option and as --axis; leave one out")
     if study:
-        return (read_study(study, templates).changed(names, *given, axes, where or ""),)
+        changed = axes | set_types
+        return (read_study(study, templates).changed(names, *given, changed, where or ""),)
     if not (names or axes or where or rows or cols):
         raise UsageError("name what to sweep: --variants v5,v7, a study file, or --all")
     if not (names or axes or where):
-        return likely_spaces(itertools.product(*shapes), templates)
+        return likely_spaces(itertools.product(*shapes), templates, types)
     if not names:
         print(f"kgen: no --variants, so all {len(VERSIONS)} versions", file=sys.stderr)
-    return (Space.make(names or VERSIONS, *shapes, axes, where or "", templates),)
+    return (Space.make(names or VERSIONS, *shapes, axes | set_types, where or "", templates),)
 
 
-def _axes(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _axes(settings: Sequence[str]) -> Axes:
     from kgen.specs.fields import short_name
     from kgen.sweep.space import parse_setting
 
-    axes: dict[str, tuple[str, ...]] = {}
+    axes: Axes = {}
     for name, values in map(parse_setting, settings):
         if name in axes:
             word = short_name(name)

@@ -14,7 +14,7 @@ import typer
 from kgen.cli import INTERRUPTED
 from kgen.cli.bench import Db, require_kernels, require_undisturbed
 from kgen.cli.complete import complete_axis, complete_variants
-from kgen.cli.console import Json, On, print_json, time_option
+from kgen.cli.console import Dtype, Json, On, OutDtype, print_json, time_option
 from kgen.cli.dry_run import print_plan
 from kgen.cli.progress import SweepProgress
 from kgen.errors import CheckFailed, MissingTool
@@ -49,6 +49,8 @@ def sweep(
             help="Values of an axis: threads=128,256; repeatable.", autocompletion=complete_axis
         ),
     ] = None,
+    dtype: Dtype = None,
+    out_dtype: OutDtype = None,
     all_: Annotated[bool, typer.Option("--all", help="Every valid combination.")] = False,
     where: Annotated[str | None, typer.Option(help="Keep these: 'threads * vec <= cols'.")] = None,
     dry_run: Annotated[
@@ -79,6 +81,7 @@ def sweep(
     The same command continues a sweep that was interrupted. With --on cpu the candidates are
     verified, counted, and ranked by a cost model. With shapes alone, what is likely to be fast is
     swept: the first by a cost model of what the newer versions and their axes combine to.
+    All candidates are of one type, which --dtype and --out-dtype set.
     """
     from kgen.cli.spaces import spaces
     from kgen.execute import require_place
@@ -87,7 +90,8 @@ def sweep(
     from kgen.sweep.plan import plan
     from kgen.timing.protocol import find_protocol
 
-    planned = plan(*spaces(study, rows, cols, variants, axis, where, all_))
+    typed = {"dtype": dtype, "out_dtype": out_dtype}
+    planned = plan(*spaces(study, rows, cols, variants, axis, where, all_, typed))
     require_place(on)
     hosts = [point.variant for point in planned.points if point.spec.is_host]
     require_kernels(on, hosts, len(planned.points))

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgen.cli.console import Json, print_json, print_records
+from kgen.cli.console import Dtype, Json, OutDtype, print_json, print_records, type_words
 from kgen.errors import MissingTool, UsageError
 
 if TYPE_CHECKING:
+    from kgen.specs.types import Types
     from kgen.sweep.tuned import Winner
 
 
@@ -27,14 +28,24 @@ def tune(
     device: Annotated[
         str | None, typer.Option(help="Look up for this GPU; the one in use by default.")
     ] = None,
+    dtype: Dtype = None,
+    out_dtype: OutDtype = None,
     l2: Annotated[str, typer.Option(help="The state of the L2 cache: cold or warm.")] = "cold",
     json: Json = False,
 ) -> None:
-    """Keep the fastest measured variant of every shape in a table, or look one up in it."""
-    if lookup is None:
-        _keep(db, out, l2, json)
+    """Keep the fastest measured variant of every shape in a table, or look one up in it.
+
+    Each type of input and output has winners of its own; one of float32 is looked up by default.
+    """
+    from kgen.cli.targets import used_overlay
+    from kgen.specs.types import find_types
+
+    if lookup is not None:
+        _look_up(out, lookup, device, find_types(dtype, out_dtype, used_overlay()), json)
+    elif dtype or out_dtype:
+        raise UsageError("--dtype and --out-dtype are of a --lookup; winners of all are kept")
     else:
-        _look_up(out, lookup, device, json)
+        _keep(db, out, l2, json)
 
 
 def _keep(db: Path | None, out: Path, l2: str, json: bool) -> None:
@@ -61,7 +72,7 @@ def _keep(db: Path | None, out: Path, l2: str, json: bool) -> None:
         print(f"wrote {len(table)} winners to {out}, {len(found)} of them from {place}")
 
 
-def _look_up(path: Path, shape: str, device: str | None, json: bool) -> None:
+def _look_up(path: Path, shape: str, device: str | None, types: Types, json: bool) -> None:
     import msgspec
 
     from kgen.cli.targets import used_overlay
@@ -70,7 +81,8 @@ def _look_up(path: Path, shape: str, device: str | None, json: bool) -> None:
 
     rows, cols = _shape(shape)
     table = read_table(path)
-    winner = find(table, device or _gpu(), rows, cols, template_hash(used_overlay()))
+    templates = template_hash(used_overlay())
+    winner = find(table, device or _gpu(), rows, cols, templates, types)
     if json:
         print_json(msgspec.to_builtins(winner))
         return
@@ -98,6 +110,7 @@ def _cells(winner: Winner) -> dict[str, str]:
     copy = winner.percent_of_copy
     return {
         "device": winner.device,
+        "type": type_words(winner.dtype, winner.out_dtype),
         "shape>": f"{winner.rows} x {winner.cols}",
         "variant": winner.variant,
         "median us>": f"{winner.median_us:.2f}",

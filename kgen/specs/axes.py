@@ -28,7 +28,7 @@ AXIS_NAMES = {short_name(axis): axis for axis in AXES} | {axis: axis for axis in
 AXIS_NAMES[ROW_MAP] = ROW_MAP
 # Two words that people use for one of the choices.
 _OTHER_WORDS = {"cache": {"registers": "inputs_registers", "shared": "inputs_shared"}}
-# What is computed and where is not up to a sweep.
+# What is computed, of what and where is not up to a sweep.
 _NOT_SWEPT = ("op", "dtype", "out_dtype", "target")
 
 

@@ -74,6 +74,8 @@ class Store:
         variant: str | None = None,
         rows: int | None = None,
         cols: int | None = None,
+        dtype: str | None = None,
+        out_dtype: str | None = None,
         device: str | None = None,
         outcome: Outcome | None = None,
         run: str | None = None,
@@ -93,6 +95,7 @@ class Store:
         """
         equal: dict[str, Any] = {"rows": rows, "cols": cols, "outcome": outcome, "kind": kind}
         equal |= {"protocol_name": protocol_name, "l2": l2}
+        equal |= {"dtype": dtype, "out_dtype": out_dtype}
         equal["run"] = self._latest_run() if run == LATEST else run
         where = [_Condition(f'"{name}" = ?', (value,)) for name, value in _encoded(equal)]
         for name, pattern in _encoded({"variant": variant, "device": device}):

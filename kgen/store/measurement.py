@@ -62,6 +62,7 @@ class Provenance:
 class Measurement:
     """One candidate on one shape. What was not measured, or means nothing there, is None or ''.
 
+    `dtype` and `out_dtype` are the types of the matrices that it reads and writes.
     Times are microseconds of a softmax call: all of its launches and the clearing of its
     workspace. Each of `samples_us` is the mean of `calls_per_sample` calls in one of the run's
     rounds, and the statistics are of these samples; `low_us` and `high_us` bound the median with
@@ -86,6 +87,7 @@ class Measurement:
     outcome: Outcome
     reason: str = ""
     dtype: str = "float32"
+    out_dtype: str = "float32"
     spec: str = ""
     source_hash: str = ""
     flags: str = ""

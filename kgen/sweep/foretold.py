@@ -11,7 +11,9 @@ import math
 from kgen.launch import plan_valid
 from kgen.limits import REGISTERS_PER_SM, WARP_SIZE
 from kgen.sources.kernels import kernels
+from kgen.specs.choice import MAX_ACCESS_BYTES, Element
 from kgen.specs.formula import ceil_div
+from kgen.specs.rules.caches import REGISTER_BYTES
 from kgen.specs.rules.shapes import static_shared_bytes
 from kgen.specs.spec import Spec
 from kgen.sweep.model import SECTOR_BYTES, work_us
@@ -27,8 +29,6 @@ OTHER_REGISTERS = 15
 ROW_REGISTERS = 5
 # ptxas hands them out to warps in units of so many a thread.
 REGISTER_STEP = 8
-# Elements of a sector: rows of no multiple of them share sectors with their neighbours.
-SECTOR_ELEMENTS = 8
 
 
 def foretold_us(point: Point, gpu: ModelGpu = REFERENCE_GPU) -> float:
@@ -43,7 +43,8 @@ def foretold_us(point: Point, gpu: ModelGpu = REFERENCE_GPU) -> float:
 
 def registers(spec: Spec) -> int:
     """Return about how many registers a thread of a resolved spec takes."""
-    kept = spec.values_kept if spec.in_registers else spec.tile_slots if spec.is_tiled else 0
+    values = spec.values_kept if spec.in_registers else spec.tile_slots if spec.is_tiled else 0
+    kept = values * spec.compute_bytes // REGISTER_BYTES
     others = OTHER_REGISTERS + ROW_REGISTERS * (spec.rows_at_once - 1)
     wanted = max(LEAST_REGISTERS, kept + others)
     resident = spec.threads_per_block * (spec.min_blocks_per_sm or 1)
@@ -62,16 +63,19 @@ def counts(spec: Spec, rows: int, cols: int) -> dict[str, float]:
     elements = _elements(spec, cols)
     row_warps = rows * spec.row_width / WARP_SIZE
     per_row_warp = {
-        "global_loads": first * (reading - 1) + (first if reading == 1 else last),
-        "global_stores": last + (first if spec.parks else 0.0) + _edges(spec, cols),
+        "global_loads": _pieces(spec, spec.dtype)
+        * (first * (reading - 1) + (first if reading == 1 else last)),
+        "global_stores": _pieces(spec, spec.out_dtype) * (last + (first if spec.parks else 0.0))
+        + _edges(spec, cols),
         "shared_accesses": kept + shared,
         "exponentials": elements * _exponentials(spec) + merges,
         "shuffles": shuffles,
         "barriers": barriers + (spec.cache.is_bulk or spec.next_row.is_bulk),
     }
     done = {name: row_warps * count for name, count in per_row_warp.items()}
-    bytes_moved = spec.element_bytes * rows * cols * (reading + 1 + spec.parks)
-    return done | {"global_sectors": bytes_moved / SECTOR_BYTES * _sectors(spec, cols)}
+    of_x = (reading - spec.parks) * _sectors(spec, cols, spec.dtype)
+    of_y = (1 + 2 * spec.parks) * _sectors(spec, cols, spec.out_dtype)
+    return done | {"global_sectors": rows * (of_x + of_y)}
 
 
 def _waiting(spec: Spec, cols: int, walk: float) -> float:
@@ -86,6 +90,11 @@ def _shared_accesses(spec: Spec, walk: float) -> float:
     return walk * (1 + (not spec.is_online) + spec.keeps_exps + spec.cache.is_bulk)
 
 
+def _pieces(spec: Spec, element: Element) -> int:
+    """Return the accesses that a vector of such elements takes."""
+    return ceil_div(spec.vec_size * element.bytes, MAX_ACCESS_BYTES)
+
+
 def _edges(spec: Spec, cols: int) -> float:
     """Return a warp's stores of single elements, beside the vectors that are whole."""
     if not (spec.unaligned.is_shifted and cols % spec.vec_size):
@@ -98,15 +107,20 @@ def _is_aligned(spec: Spec, cols: int) -> bool:
     return cols % spec.vec_size == 0 or spec.unaligned.is_shifted
 
 
-def _sectors(spec: Spec, cols: int) -> float:
-    """Return how many times the sectors of the matrix its accesses ask for."""
+def _sectors(spec: Spec, cols: int, element: Element) -> float:
+    """Return the sectors that a walk over a row of such elements asks for.
+
+    Rows of no multiple of a sector's elements share sectors with their neighbours.
+    """
+    whole = SECTOR_BYTES // element.bytes
+    sectors = cols / whole
     if spec.in_chunks:
-        return 1.0
-    narrow = SECTOR_ELEMENTS / min(SECTOR_ELEMENTS, spec.row_width * spec.vec_size)
-    if not cols % SECTOR_ELEMENTS or spec.unaligned.is_shifted:
-        return narrow
+        return sectors
+    narrow = whole / min(whole, spec.row_width * spec.vec_size)
+    if not cols % whole or spec.unaligned.is_shifted:
+        return sectors * narrow
     by_elements = not (spec.unaligned.whole_row or _is_aligned(spec, cols))
-    return max(narrow, 1.25 * (spec.vec_size if by_elements else 1))
+    return sectors * max(narrow, 1.25 * (spec.vec_size if by_elements else 1))
 
 
 def _accesses(spec: Spec, cols: int, is_vector: bool) -> float:

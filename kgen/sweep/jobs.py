@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kgen.sources.render import render
+from kgen.specs.types import BOTH_FLOAT32, Types, types_of
 from kgen.store.columns import flatten
 from kgen.store.database import Store
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
@@ -19,7 +20,8 @@ from kgen.timing.summary import blank
 class Job:
     """One shape's candidates to measure; `done` are the rows that an earlier run finished.
 
-    `earlier` has the samples of candidates that an earlier run left unfinished.
+    All candidates have the same `types`. `earlier` has the samples of candidates that an earlier
+    run left unfinished.
     """
 
     rows: int
@@ -27,6 +29,7 @@ class Job:
     candidates: list[Candidate] = field(default_factory=list)
     done: list[Measurement] = field(default_factory=list)
     earlier: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    types: Types = BOTH_FLOAT32
 
 
 def jobs_of(
@@ -36,7 +39,7 @@ def jobs_of(
     jobs: dict[tuple[int, int], Job] = {}
     for point in plan.points:
         shape = (point.rows, point.cols)
-        job = jobs.setdefault(shape, Job(*shape))
+        job = jobs.setdefault(shape, Job(*shape, types=types_of(point.spec)))
         candidate = candidate_of(point)
         known = _find(candidate, store, protocol, provenance)
         if known and _is_final(known, keep_all):
@@ -66,7 +69,8 @@ def unmeasured(
 def candidate_of(point: Point) -> Candidate:
     """Return a point as what is compiled, verified and measured."""
     rows, cols = point.rows, point.cols
-    candidate = Candidate(kind=Kind.VARIANT, name=point.variant, rows=rows, cols=cols)
+    types = types_of(point.spec)
+    candidate = Candidate(kind=Kind.VARIANT, name=point.variant, rows=rows, cols=cols, types=types)
     return with_source(candidate, render(point.resolved))
 
 

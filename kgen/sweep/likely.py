@@ -14,9 +14,11 @@ from typing import Any
 from kgen.limits import WARP_SIZE
 from kgen.overlay import OURS, Overlay
 from kgen.shape import Shape
+from kgen.specs.declared import FLOAT32
 from kgen.specs.formula import ceil_div
 from kgen.specs.rules.caches import value_limit
 from kgen.specs.spec import Spec
+from kgen.specs.types import BOTH_FLOAT32, Types
 from kgen.sweep.foretold import foretold_us
 from kgen.sweep.model_gpu import REFERENCE_GPU
 from kgen.sweep.plan import Plan
@@ -37,6 +39,8 @@ CHUNKED_COLS = 512
 CHUNK_ITEMS = range(4, 25)
 # And those that registers hold without shared memory's help than this, about.
 SHARED_COLS = 131072
+# An access of a narrow type may have so many bytes as well as the most there are.
+LEAST_ACCESS_BYTES = 8
 
 # Where latency is all that counts, instructions saved by a known row length are worth a percent.
 FEW_ELEMENTS = 1 << 20
@@ -51,20 +55,23 @@ _GRID_WAVES = (1, 2, 4)
 _V10 = "v10:merge=separate,update=three_pass,cache=exps_registers,items=auto,exp=exp2"
 
 
-def likely_spaces(shapes: Iterable[Shape], overlay: Overlay = OURS) -> tuple[Space, ...]:
+def likely_spaces(
+    shapes: Iterable[Shape], overlay: Overlay = OURS, types: Types = BOTH_FLOAT32
+) -> tuple[Space, ...]:
     """Return the spaces of what may be fastest on each shape (rows, cols).
 
     Raises UsageError for a size below 1.
     """
+    typed: Axes = {axis: (element,) for axis, element in types._asdict().items()}
     return tuple(
-        Space.make((variant,), (rows,), (cols,), _written(axes), overlay=overlay)
+        Space.make((variant,), (rows,), (cols,), _written(axes | typed), overlay=overlay)
         for rows, cols in shapes
-        for variant, axes in _families(rows, cols)
+        for variant, axes in _families(rows, cols, types)
     )
 
 
-def _families(rows: int, cols: int) -> Iterator[tuple[str, Axes]]:
-    shifted: Axes = {"unaligned": ("shift",)} if cols % 4 else {}
+def _families(rows: int, cols: int, types: Types) -> Iterator[tuple[str, Axes]]:
+    shifted = _read_by_vectors(cols, types)
     kept = shifted | {"min_blocks_per_sm": _MIN_BLOCKS}
     if rows * cols <= FEW_ELEMENTS:
         kept["static_cols"] = (None, cols)
@@ -79,9 +86,27 @@ def _families(rows: int, cols: int) -> Iterator[tuple[str, Axes]]:
         yield "v13", size | shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
     spread = (2, 4, 8, 16, 32, 64, 128)
     yield "v14", {"blocks_per_row": spread, "threads_per_block": _WIDE, **shifted}
-    yield from _longest(cols)
+    yield from _longest(cols, _widest_vec(types))
     if cols > SHARED_COLS:
-        yield from _shared()
+        yield from _shared(types)
+
+
+def _read_by_vectors(cols: int, types: Types) -> Axes:
+    """Return how rows of `cols` can be read by vectors: which ones, and shifted off a boundary."""
+    narrow = min(types, key=lambda element: element.bytes)
+    least = widest = _widest_vec(types)
+    found: Axes = {}
+    if narrow.bytes < FLOAT32.bytes:
+        least, widest = LEAST_ACCESS_BYTES // narrow.bytes, narrow.vec_sizes[-1]
+        found["vec_size"] = (least, widest)
+    if cols % widest:
+        found["unaligned"] = ("shift",) if cols % least else ("scalar_row", "shift")
+    return found
+
+
+def _widest_vec(types: Types) -> int:
+    """Return the elements of the widest access that both types have."""
+    return max(types, key=lambda element: element.bytes).vec_sizes[-1]
 
 
 def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
@@ -96,7 +121,7 @@ def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
     yield _V10, lanes | shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
     if cols <= WARP_SIZE * 4:
         yield f"{_V10},vec=1", lanes
-    if cols % 4 and cols <= CHUNKED_COLS:
+    if "unaligned" in shifted and cols <= CHUNKED_COLS:
         yield "v12:items=auto", _chunked(cols)
 
 
@@ -111,25 +136,26 @@ def _chunked(cols: int) -> Axes:
     }
 
 
-def _shared() -> Iterator[tuple[str, Axes]]:
-    """Rows that the shared memory of a block holds, or of several."""
-    kept: Axes = {"cache": ("exps_shared_async",), "threads_per_block": (512, 1024)}
+def _shared(types: Types) -> Iterator[tuple[str, Axes]]:
+    """Rows that the shared memory of a block holds, or of several: what needs no more room."""
+    word = "inputs_shared_async" if types.dtype.compute else "exps_shared_async"
+    kept: Axes = {"cache": (word,), "threads_per_block": (512, 1024)}
     yield "v11:unaligned=scalar_row", kept
     yield "v13:unaligned=scalar_row", kept | {"blocks_per_row": tuple(REFERENCE_GPU.clusters)}
     yield "v14", kept | {"blocks_per_row": (4, 8, 16, 32, 64)}
 
 
-def _longest(cols: int) -> Iterator[tuple[str, Axes]]:
+def _longest(cols: int, vec: int) -> Iterator[tuple[str, Axes]]:
     """Rows that no registers hold: read again, from the nearest cache."""
     threads: Axes = {"threads_per_block": (256, 512, 1024)}
     grids = tuple(REFERENCE_GPU.multiprocessors * waves for waves in _GRID_WAVES)
     yield from (("v6_double", threads), ("v12:cache=exps_output", threads))
     yield "v9", {**threads, "grid_blocks": grids}
-    yield "v5:vec=4,vec_scans=both", {**threads, "cache": ("inputs_shared",)}
+    yield f"v5:vec={vec},vec_scans=both", {**threads, "cache": ("inputs_shared",)}
     yield "v11", {**threads, "unaligned": ("scalar_groups",), "cache": ("none", "exps_output")}
     split: Axes = {"blocks_per_row": (2, 4, 8, 16), "unaligned": ("scalar_groups",)}
     yield "v13", {**threads, **split, "cache": ("none", "exps_output")}
-    yield "t1:vec=4", {**threads, "tile_size": (4096, 16384, 65536)}
+    yield f"t1:vec={vec}", {**threads, "tile_size": (4096, 16384, 65536)}
 
 
 def _written(axes: Axes) -> dict[str, tuple[str, ...]]:

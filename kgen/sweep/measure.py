@@ -106,7 +106,7 @@ def _run_guided(job: Job, how: How, record: Record, watcher: Watcher) -> None:
 
     def explore_with(try_out: TryOut) -> None:
         def compile_first(chosen: Sequence[Candidate]) -> Mapping[str, float]:
-            part = Job(job.rows, job.cols, list(chosen))
+            part = _alone(job, chosen)
             compile_jobs([part], how)
             prune_job(part, how, record, watcher)
             return try_out(part.candidates)
@@ -114,19 +114,24 @@ def _run_guided(job: Job, how: How, record: Record, watcher: Watcher) -> None:
         explore(job.candidates, how.count(job), how.protocol.seed, compile_first, job.done)
 
     def model(chosen: Sequence[Candidate]) -> Mapping[str, float]:
-        rows = model_on_cpu(Job(job.rows, job.cols, list(chosen)), how, record, watcher)
+        rows = model_on_cpu(_alone(job, chosen), how, record, watcher)
         return {row.variant: cost_us(row) for row in contenders(rows)}
 
     if how.on == "cpu":
         explore_with(model)
         return
-    none_yet = Job(job.rows, job.cols, earlier=job.earlier)
+    none_yet = replace(job, candidates=[])
     with _search(none_yet, _yardsticks(job, how), how, record, watcher) as search:
         search.run_guided(explore_with, how.halving)
 
 
+def _alone(job: Job, chosen: Sequence[Candidate]) -> Job:
+    """Return a job of some of its candidates, of which nothing is known."""
+    return replace(job, candidates=list(chosen), done=[], earlier={})
+
+
 def _yardsticks(job: Job, how: How) -> list[Candidate]:
-    return compiled(copies(job.rows, job.cols), how.arch, how.protocol.options)
+    return compiled(copies(job.rows, job.cols, job.types), how.arch, how.protocol.options)
 
 
 def screen_job(job: Job, how: How, record: Record, watcher: Watcher) -> list[str]:
@@ -147,6 +152,7 @@ def _search(
         job.cols,
         how.protocol,
         how.provenance,
+        types=job.types,
         prepare_s=how.prepare_s,
         open_device=how.open_device,
     )

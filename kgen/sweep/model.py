@@ -28,6 +28,7 @@ from kgen.launch import Launch, LaunchPlan
 from kgen.limits import WARP_SIZE
 from kgen.specs.formula import ceil_div
 from kgen.specs.spec import Spec
+from kgen.specs.types import types_of
 from kgen.store.measurement import Measurement
 from kgen.sweep.model_gpu import REFERENCE_GPU, ModelGpu
 from kgen.sweep.rows import spec_of
@@ -124,7 +125,7 @@ def work_us(
         # The counts are of all launches together; each has its warps' share.
         share = number / sum(warps)
         work = {name: count * share for name, count in counts.items()}
-        matrix_bytes = 2 * spec.element_bytes * plan.rows * plan.cols * share
+        matrix_bytes = types_of(spec).moved_bytes * plan.rows * plan.cols * share
         total += _Launch(spec, plan, launch, kernel, number, work, matrix_bytes, gpu).us()
     return total
 

@@ -16,6 +16,7 @@ from kgen.specs.fields import AXES, axes_set_by
 from kgen.specs.follow import LEADING_AXES, MOVING_AXES, follow
 from kgen.specs.rules import NUMBER_RULES, RULES, SHAPE_READS, Rule, name_of, refusals_for
 from kgen.specs.spec import Spec
+from kgen.specs.types import common_types, types_of
 from kgen.specs.variants import settings
 from kgen.sweep.point import Point
 from kgen.sweep.space import Space
@@ -47,7 +48,7 @@ def plan(*spaces: Space) -> Plan:
 
     Of points that are the same kernel on the same shape, whatever version they are spelt from, the
     first stays. Raises UsageError when a space has no variant, when its condition has no value at a
-    point, or when more points than MAX_POINTS are left.
+    point, when more points than MAX_POINTS are left, or when these differ in type.
     """
     made, seen = Plan(), set[Identity]()
     for space in spaces:
@@ -58,6 +59,8 @@ def plan(*spaces: Space) -> Plan:
             for variant in space.variants:
                 walk = _Walk(space, variant, made, seen)
                 walk.visit(walk.start, space.shapes, 0)
+    of_each = {types_of(point.spec): point for point in made.points}
+    common_types({types: point.variant for types, point in of_each.items()})
     return made
 
 

@@ -14,6 +14,7 @@ from kgen.overlay import OURS, Overlay
 from kgen.shape import Shape
 from kgen.specs.axes import find_axis, parse_value, swept_values
 from kgen.specs.fields import AXES, axes_set_by, format_value, short_name
+from kgen.specs.types import Types
 from kgen.specs.variants import settings
 from kgen.specs.versions import VERSIONS
 from kgen.sweep.where import Where
@@ -96,15 +97,20 @@ class Space:
 
 
 def everything(
-    rows: Iterable[int], cols: Iterable[int], where: str = "", overlay: Overlay = OURS
+    rows: Iterable[int],
+    cols: Iterable[int],
+    where: str = "",
+    overlay: Overlay = OURS,
+    types: Mapping[str, Iterable[object]] | None = None,
 ) -> tuple[Space, Space]:
     """Return the spaces of all versions, and of every combination over all axes.
 
-    What is tried on an axis of numbers is in `kgen.specs.spec.SWEPT`.
+    Both are of the `types` that are given as axes, float32 where none is.
+    What is tried on an axis of numbers is in `kgen.specs.fields.SWEPT_NUMBERS`.
     """
-    versions = Space.make(VERSIONS, rows, cols, where=where, overlay=overlay)
-    axes = {axis: swept_values(axis, overlay) for axis in AXES}
-    return versions, replace(versions, variants=("v1",), axes=axes)
+    versions = Space.make(VERSIONS, rows, cols, types, where, overlay)
+    axes = {axis: swept_values(axis, overlay) for axis in AXES if axis not in Types._fields}
+    return versions, replace(versions, variants=("v1",), axes={**axes, **versions.axes})
 
 
 def read_axes(

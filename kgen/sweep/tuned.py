@@ -3,8 +3,8 @@
 An entry is the winner of one shape, and is found for every shape of its class: rows and cols
 between the same powers of two (1024 to 2047 are one class). A shape that was measured is answered
 with its own winner, another one with that of the nearest of its class (cols first) that can run.
-An entry holds for one device, dtype and hash of the kernels' templates; the architecture, the
-toolchain and the protocol are facts beside it.
+An entry holds for one device, type of input and of output, and hash of the kernels' templates; the
+architecture, the toolchain and the protocol are facts beside it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import msgspec
 from kgen.errors import CheckFailed, UsageError
 from kgen.files import write_atomically
 from kgen.specs.rules import require_valid
+from kgen.specs.types import BOTH_FLOAT32, Types
 from kgen.specs.variants import parse
 from kgen.store.measurement import Kind, Measurement
 from kgen.sweep.rows import cost_us, finalists, is_tied
@@ -33,6 +34,7 @@ class Key(NamedTuple):
 
     device: str
     dtype: str
+    out_dtype: str
     rows: int
     cols: int
     templates: str
@@ -44,10 +46,12 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     Times are microseconds a call; `low_us` and `high_us` bound the median with 95% confidence, and
     `spread_percent` is half their distance over it. `ties` are the variants that it is not
     distinguishably faster than; `candidates` is how many it was compared with, itself among them.
+    Tables from before there were types are of float32.
     """
 
     device: str
     dtype: str
+    out_dtype: str = "float32"
     rows: Annotated[int, msgspec.Meta(ge=1)]
     cols: Annotated[int, msgspec.Meta(ge=1)]
     templates: str
@@ -71,7 +75,8 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def key(self) -> Key:
         """What this is the winner of."""
-        return Key(self.device, self.dtype, self.rows, self.cols, self.templates)
+        types = (self.dtype, self.out_dtype)
+        return Key(self.device, *types, self.rows, self.cols, self.templates)
 
     @property
     def shape_class(self) -> tuple[int, int]:
@@ -114,7 +119,7 @@ def _newest(rows: Iterable[Measurement]) -> list[Measurement]:
 
 def _key(row: Measurement) -> Key:
     of = row.provenance
-    return Key(of.device, row.dtype, row.rows, row.cols, of.templates)
+    return Key(of.device, row.dtype, row.out_dtype, row.rows, row.cols, of.templates)
 
 
 def _winner(rows: Sequence[Measurement]) -> Winner:
@@ -143,7 +148,7 @@ def _winner(rows: Sequence[Measurement]) -> Winner:
 
 
 def merge(old: Iterable[Winner], new: Iterable[Winner]) -> list[Winner]:
-    """Return a table with both: a new winner replaces the old one of its device, shape and hash."""
+    """Return a table with both: a new winner replaces the old one of its key."""
     by_key = {winner.key: winner for winner in (*old, *new)}
     return [by_key[key] for key in sorted(by_key)]
 
@@ -182,18 +187,19 @@ def find(
     rows: int,
     cols: int,
     templates: str,
-    dtype: str = "float32",
+    types: Types = BOTH_FLOAT32,
 ) -> Winner:
     """Return the winner to use for a shape: its own, or the nearest one's of its class.
 
     `templates` is the hash of those in use. Raises CheckFailed when the class was measured with
-    other templates only; UsageError when the table is for other devices or dtypes, has no winner
+    other templates only; UsageError when the table is for other devices or types, has no winner
     of the class, or none that can run on the shape.
     """
     if rows < 1 or cols < 1:
         raise UsageError(f"{rows} x {cols} has no elements, so nothing is the fastest on it")
     table = _narrowed(table, "device", device)
-    table = _narrowed(table, "dtype", dtype)
+    for axis, element in types._asdict().items():
+        table = _narrowed(table, axis, element)
     table = _of_class(table, rows, cols)
     fresh = [winner for winner in table if winner.templates == templates]
     if not fresh:
@@ -209,6 +215,7 @@ def _narrowed(table: Iterable[Winner], field: str, value: str) -> list[Winner]:
     table = list(table)
     found = [winner for winner in table if getattr(winner, field) == value]
     if not found:
+        value = str(value)
         known = ", ".join(sorted({getattr(winner, field) for winner in table})) or "nothing"
         raise UsageError(f"the table has no {field} {value!r}, but {known}; {AGAIN}")
     return found

@@ -15,6 +15,7 @@ from typing import Protocol as Interface
 from kgen.errors import CheckFailed, KgenError, MachineTrouble, MissingTool, UsageError
 from kgen.execute import find_target
 from kgen.gpu.nvml import Sensors
+from kgen.specs.types import BOTH_FLOAT32, Types, common_types
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate, compiled, line_up
 from kgen.timing.measurer import MakeDevice, Measurer, open_gpu_buffers
@@ -50,7 +51,7 @@ class Bench:
 
     `found` has every candidate's row as it is known.
 
-    `prepare_s` is how many seconds preparing a candidate may take.
+    All candidates have the same `types`. `prepare_s` is how many seconds preparing one may take.
     """
 
     def __init__(
@@ -60,11 +61,12 @@ class Bench:
         protocol: Protocol,
         provenance: Provenance,
         *,
+        types: Types = BOTH_FLOAT32,
         prepare_s: float = 120.0,
         open_device: MakeDevice = open_gpu_buffers,
     ) -> None:
         self.protocol, self.provenance, self.prepare_s = protocol, provenance, prepare_s
-        self.worker: Worker[Any, Any] = Worker(Measurer(rows, cols, protocol, open_device))
+        self.worker: Worker[Any, Any] = Worker(Measurer(rows, cols, protocol, open_device, types))
         self.found: dict[str, Measurement] = {}
         self.loaded: set[str] = set()
         self.host_us: dict[str, float] = {}
@@ -204,16 +206,23 @@ def measure(
     open_device: MakeDevice = open_gpu_buffers,
     record: Record | None = None,
 ) -> list[Measurement]:
-    """Measure candidates of one shape and return their rows, in order.
+    """Measure candidates of one shape and type and return their rows, in order.
 
     `baseline` names the candidate that speed-ups compare with, by default the first that is right.
-    `record` is told of everything as soon as it is known. Raises MissingTool when there is no GPU
-    or compiler to measure with; KeyboardInterrupt after recording what the finished rounds say.
+    `record` is told of everything as soon as it is known. Raises UsageError for candidates of
+    different types, MissingTool when there is no GPU or compiler to measure with; KeyboardInterrupt
+    after recording what the finished rounds say.
     """
     record = record or NoRecord()
     first = candidates[0]
     bench = Bench(
-        first.rows, first.cols, protocol, provenance, prepare_s=prepare_s, open_device=open_device
+        first.rows,
+        first.cols,
+        protocol,
+        provenance,
+        types=common_types({one.types: one.name for one in candidates}),
+        prepare_s=prepare_s,
+        open_device=open_device,
     )
     try:
         candidates = compiled(candidates, provenance.arch, protocol.options)

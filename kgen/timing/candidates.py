@@ -12,9 +12,10 @@ from kgen.execute import Target, source_for, target_name, target_spec
 from kgen.launch import Launch, LaunchPlan, plan, serial_additions
 from kgen.limits import WARP_SIZE, arch_number
 from kgen.sources.source import Source
-from kgen.specs.choice import Op
+from kgen.specs.choice import MAX_ACCESS_BYTES, Element, Op
 from kgen.specs.formula import ceil_div
 from kgen.specs.rules import require_valid
+from kgen.specs.types import BOTH_FLOAT32, Types, common_types, types_of
 from kgen.store.measurement import Kind
 from kgen.timing.peers import Peer
 from kgen.toolchain import CompileOptions, compile_many
@@ -23,23 +24,25 @@ from kgen.toolchain.source import PlainSource
 
 COPY_FILE = Path(__file__).parents[1] / "gpu" / "copy.cu"
 COPY_THREADS = 256
-# Kernels of the file, with the elements that a thread of theirs copies.
-COPY_KERNELS = {"copy_one": 4, "copy_four": 16}
+# Kernels of the file, with the vectors that a thread of theirs copies.
+COPY_KERNELS = {"copy_one": 1, "copy_four": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
     """Something to time on a rows x cols matrix, or the `reason` why it cannot be.
 
-    It is a source with its plan or a peer; a copy without a source is the driver's own. `binary` is
-    what compiling the source gave, once that was done. `serial_additions` is how many values one of
-    its threads adds up one after the other.
+    It is a source with its plan or a peer; a copy without a source is the driver's own. `types` are
+    those of the matrices that it reads and writes. `binary` is what compiling the source gave, once
+    that was done. `serial_additions` is how many values one of its threads adds up one after the
+    other.
     """
 
     kind: Kind
     name: str
     rows: int
     cols: int
+    types: Types = BOTH_FLOAT32
     source: Source | PlainSource | None = None
     plan: LaunchPlan | None = None
     binary: Result | None = None
@@ -73,9 +76,12 @@ def of_targets(targets: Iterable[Target], rows: int, cols: int) -> list[Candidat
 
 def _of_target(target: Target, rows: int, cols: int) -> Candidate:
     kind = Kind.FILE if isinstance(target, Source) else Kind.VARIANT
-    candidate = Candidate(kind=kind, name=target_name(target), rows=rows, cols=cols)
+    spec = target_spec(target)
+    candidate = Candidate(
+        kind=kind, name=target_name(target), rows=rows, cols=cols, types=types_of(spec)
+    )
     try:
-        require_valid(target_spec(target), rows, cols)
+        require_valid(spec, rows, cols)
     except UsageError as refusal:
         return replace(candidate, reason=str(refusal))
     if rows == 0 or cols == 0:
@@ -90,27 +96,63 @@ def with_source(candidate: Candidate, source: Source) -> Candidate:
     return replace(candidate, source=source, plan=launches, serial_additions=additions)
 
 
-def of_peers(peers: Iterable[Peer], rows: int, cols: int) -> list[Candidate]:
+def of_peers(
+    peers: Iterable[Peer], rows: int, cols: int, types: Types = BOTH_FLOAT32
+) -> list[Candidate]:
     """Return a candidate for each peer.
 
     Nobody knows how a peer adds up; a thread of its could have the row's 32nd part.
     """
     additions = ceil_div(cols, WARP_SIZE) + WARP_SIZE
-    any_peer = Candidate(kind=Kind.PEER, name="", rows=rows, cols=cols, serial_additions=additions)
+    any_peer = Candidate(
+        kind=Kind.PEER, name="", rows=rows, cols=cols, types=types, serial_additions=additions
+    )
     return [replace(any_peer, name=peer.name, peer=peer) for peer in peers]
 
 
-def copies(rows: int, cols: int) -> list[Candidate]:
-    """Return the copies that a benchmark compares with: two kernels and the driver's."""
-    source = PlainSource("copy", COPY_FILE.read_text(encoding="utf-8"), tuple(COPY_KERNELS))
-    driver = Candidate(kind=Kind.COPY, name="copy_driver", rows=rows, cols=cols)
-    found = [driver]
-    for kernel, elements in COPY_KERNELS.items():
-        blocks = max(1, ceil_div(rows * cols, COPY_THREADS * elements))
+def copies(rows: int, cols: int, types: Types = BOTH_FLOAT32) -> list[Candidate]:
+    """Return the copies that a benchmark compares with: two kernels, and the driver's.
+
+    A copy reads what a kernel has to read, and writes what it has to write. Where the output has
+    another type, that is the input with every element converted, which the driver cannot do.
+    """
+    source, size = copy_source(types), copied_at_once(types)
+    any_copy = Candidate(kind=Kind.COPY, name="copy_driver", rows=rows, cols=cols, types=types)
+    found = [any_copy] if types.dtype == types.out_dtype else []
+    for kernel, vectors in COPY_KERNELS.items():
+        blocks = max(1, ceil_div(rows * cols, COPY_THREADS * vectors * size))
         launch = Launch(kernel, blocks, COPY_THREADS, 0, ("x", "y", "rows", "cols"))
-        launches = LaunchPlan(rows, cols, (launch,))
-        found.append(replace(driver, name=kernel, source=source, plan=launches))
+        launches = LaunchPlan(rows, cols, (launch,), dtype=types.dtype, out_dtype=types.out_dtype)
+        found.append(replace(any_copy, name=kernel, source=source, plan=launches))
     return found
+
+
+def copied_at_once(types: Types) -> int:
+    """Return the elements of a vector of a copy: an access of the wider type has 16 bytes."""
+    return MAX_ACCESS_BYTES // max(element.bytes for element in types)
+
+
+def copy_source(types: Types) -> PlainSource:
+    """Return the kernels that copy a matrix of one type to one of another, or of the same."""
+    of_x, of_y = types
+    same = of_x == of_y
+    defined = {
+        "IN": of_x.c_type,
+        "OUT": of_y.c_type,
+        "VEC_SIZE": copied_at_once(types),
+        "CONVERTED(x)": "x" if same else _converted(*types),
+    }
+    includes = dict.fromkeys(of.includes for of in types if of.includes)
+    lines = [f"#include <{header}>\n" for header in includes]
+    lines += [f"#define {name} {value}\n" for name, value in defined.items()]
+    text = "".join(lines) + COPY_FILE.read_text(encoding="utf-8")
+    return PlainSource("copy", text, tuple(COPY_KERNELS))
+
+
+def _converted(of_x: Element, of_y: Element) -> str:
+    """Return the conversion of `x` as C++; what is computed with needs no call."""
+    calls = [name for name in (of_y.from_compute, of_x.to_compute) if name]
+    return "(".join([*calls, "x"]) + ")" * len(calls)
 
 
 def line_up(
@@ -118,10 +160,13 @@ def line_up(
 ) -> list[Candidate]:
     """Return who takes part on a shape, each once: targets, peers, and copies of what is there.
 
-    Raises UsageError as `of_targets` does.
+    Peers and copies have the targets' types. Raises UsageError as `of_targets` and `common_types`
+    do.
     """
-    found = of_targets(targets, rows, cols) + of_peers(peers, rows, cols)
-    found += copies(rows, cols) if rows > 0 and cols > 0 else []
+    found = of_targets(targets, rows, cols)
+    types = common_types({one.types: one.name for one in found})
+    found += of_peers(peers, rows, cols, types)
+    found += copies(rows, cols, types) if rows > 0 and cols > 0 else []
     return list({one.name: one for one in found}.values())
 
 

@@ -14,6 +14,9 @@ from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.reference import Reference, Verdict
 from kgen.gpu.nvml import Sensors, sensors
 from kgen.gpu.rotation import Sample
+from kgen.numpy_types import rounded
+from kgen.specs.choice import Element
+from kgen.specs.types import BOTH_FLOAT32, Types
 from kgen.store.measurement import Kind
 from kgen.timing.candidates import Candidate
 from kgen.timing.gpu_judge import DeviceOutput
@@ -53,11 +56,12 @@ class Device(Interface):
     def load(self, candidate: Candidate) -> TimedCandidate: ...
 
 
-MakeDevice = Callable[[Matrix, Protocol], Device]
+# The input, the protocol and the output's type, to the buffers for them.
+MakeDevice = Callable[[Matrix, Protocol, Element], Device]
 Answer = Prepared | Sample | Sensors | None
 
 
-def open_gpu_buffers(x: Matrix, protocol: Protocol) -> Device:
+def open_gpu_buffers(x: Matrix, protocol: Protocol, out_dtype: Element) -> Device:
     """Return the GPU of this process with buffers for `x`. Raises MissingTool without one."""
     from kgen.timing.gpu_buffers import GpuBuffers
 
@@ -67,32 +71,39 @@ def open_gpu_buffers(x: Matrix, protocol: Protocol) -> Device:
 class Measurer:
     """Answers commands about candidates on rows x cols matrices; picklable until its first.
 
+    `types` are those of the matrices that they read and write.
     A candidate is verified on rows of every kind of input in guarded buffers, and on the
     benchmark's own input in the buffers that are timed; only then are samples taken of it. A peer
     must be right on the benchmark's input alone.
     """
 
     def __init__(
-        self, rows: int, cols: int, protocol: Protocol, open_device: MakeDevice = open_gpu_buffers
+        self,
+        rows: int,
+        cols: int,
+        protocol: Protocol,
+        open_device: MakeDevice = open_gpu_buffers,
+        types: Types = BOTH_FLOAT32,
     ) -> None:
-        self.rows, self.cols, self.protocol = rows, cols, protocol
+        self.rows, self.cols, self.protocol, self.types = rows, cols, protocol, types
         self.open_device = open_device
         self.loaded: dict[str, TimedCandidate] = {}
 
     @functools.cached_property
     def timed_input(self) -> Reference:
         """The benchmark's input, and what is expected of it."""
-        return Reference(make(self.protocol.input_name, self.rows, self.cols, self.protocol.seed))
+        x = make(self.protocol.input_name, self.rows, self.cols, self.protocol.seed)
+        return Reference(rounded(x, self.types.dtype))
 
     @functools.cached_property
     def mixed_input(self) -> Reference:
         """Rows of every kind of input in turn, and what is expected of them."""
-        return Reference(mixed_rows(ALL_INPUTS, self.rows, self.cols))
+        return Reference(rounded(mixed_rows(ALL_INPUTS, self.rows, self.cols), self.types.dtype))
 
     @functools.cached_property
     def device(self) -> Device:
         """The device with the benchmark's buffers."""
-        return self.open_device(self.timed_input.x, self.protocol)
+        return self.open_device(self.timed_input.x, self.protocol, self.types.out_dtype)
 
     def __call__(self, command: Callable[[Measurer], Answer]) -> Answer:
         """Answer a command: an operator.methodcaller of one of the methods below.
@@ -181,9 +192,16 @@ def _judge(candidate: Candidate, y: Matrix | DeviceOutput, reference: Reference)
     if not isinstance(y, np.ndarray):
         return y.judge(reference, candidate.serial_additions, candidate.op)
     if candidate.kind is Kind.COPY:
-        same = np.array_equal(y.view(np.uint8), reference.x.view(np.uint8))
+        same = _is_copy(y, rounded(reference.x, candidate.types.out_dtype))
         return Verdict(ok=same, reason="" if same else "the copy differs from what it copies")
     return reference.judge(y, candidate.serial_additions, candidate.op)
+
+
+def _is_copy(y: Matrix, x: Matrix) -> bool:
+    """Whether all bits are the same, but for those of a NaN, which a conversion may change."""
+    bits = f"u{x.itemsize}"
+    same = (y.view(bits) == x.view(bits)) | (np.isnan(y) & np.isnan(x))
+    return y.dtype == x.dtype and bool(same.all())
 
 
 def _worse(first: Verdict, second: Verdict) -> Verdict:

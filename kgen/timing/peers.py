@@ -31,15 +31,22 @@ class PeerFailed(CheckFailed):
 
 
 class DeviceMatrix(Protocol):
-    """A matrix of rows x cols float32 in device memory, without gaps, as a plug-in sees it."""
+    """A matrix of rows x cols in device memory, without gaps, as a plug-in sees it."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
 
     @property
+    def dtype(self) -> str:
+        """The type of its elements: float32, float16, bfloat16 or float64."""
+
+    @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The address and layout, as CuPy, PyTorch and Numba read them."""
+        """The address and layout, as CuPy, PyTorch and Numba read them.
+
+        Its `typestr` has the right number of bytes; it cannot tell that an element is a bfloat16.
+        """
 
 
 # The matrices x and y and the handle of a CUDA stream, to what issues one softmax there.

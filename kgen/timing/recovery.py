@@ -17,11 +17,12 @@ def finish_killed_runs(journal: Journal) -> None:
 
     Rows with a protocol that only another kgen knows are left for that one.
     """
-    shapes = defaultdict(list)
+    problems = defaultdict(list)
     for left in journal.unfinished():
         row = left.row
-        shapes[row.provenance.run, row.rows, row.cols, row.l2].append(left)
-    for group in shapes.values():
+        problem = (row.rows, row.cols, row.dtype, row.out_dtype, row.l2)
+        problems[row.provenance.run, *problem].append(left)
+    for group in problems.values():
         if protocol := _protocol(group[0].row):
             for row in _finished(group, protocol):
                 journal.finish(row)

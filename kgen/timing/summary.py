@@ -11,6 +11,7 @@ from typing import NamedTuple
 from kgen.errors import CompileFailed, KgenError, MachineTrouble, MissingTool, UsageError
 from kgen.gpu.nvml import Sensors
 from kgen.sources.source import Source
+from kgen.specs.types import find_types
 from kgen.store.measurement import CPU, Kind, Measurement, Outcome, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.protocol import Protocol
@@ -39,6 +40,8 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
         rows=candidate.rows,
         cols=candidate.cols,
         outcome=Outcome.OK,
+        dtype=candidate.types.dtype,
+        out_dtype=candidate.types.out_dtype,
         input_name=protocol.input_name,
         seed=protocol.seed,
         protocol_name=protocol.name,
@@ -139,7 +142,7 @@ def _with_times(
     row: Measurement, taken: Sequence[float], copy_us: float | None, sensed: Sensed
 ) -> Measurement:
     times = summarize(taken)
-    moved_bytes = 2 * row.rows * row.cols * 4
+    moved_bytes = row.rows * row.cols * find_types(row.dtype, row.out_dtype).moved_bytes
     return replace(
         row,
         samples_us=tuple(taken),

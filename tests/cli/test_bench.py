@@ -158,6 +158,37 @@ class TestOnAGpu:
         assert all(row["input_name"] == "huge" for row in ran.json)
         assert ran.json[0]["protocol"]["budget_s"] == 3.5
 
+    def test_a_type_is_that_of_all_that_name_none(self, call: Call, db: Path) -> None:
+        typed = ("--dtype", "bfloat16", "--out-dtype", "float32")
+        ran = call("bench", "v5", "v6:dtype=bfloat16", *SMALL, *typed, "--baseline", "v5")
+        assert ran.code == 0
+        rows = stored(db)
+        assert {(row.dtype, row.out_dtype) for row in rows.values()} == {("bfloat16", "float32")}
+        ours = ["v5:dtype=bfloat16,out_dtype=float32", "v6:dtype=bfloat16,out_dtype=float32"]
+        assert list(rows) == [*ours, "copy_one", "copy_four"]
+        assert rows[ours[1]].baseline == ours[0]
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ("v5 v6:dtype=float16", "v5 of float32, v6:dtype=float16 of float16: what differs"),
+            ("v5:dtype=bfloat16 v6 --dtype float16", "v5:dtype=bfloat16 of bfloat16, v6:dtype="),
+            ("v5 --dtype float8", "dtype=float8 is not a choice; did you mean"),
+            ("v5 --dtype float64 --out-dtype float32", "dtype=float64 with out_dtype=float32"),
+        ],
+    )
+    def test_types_that_do_not_go_together(self, call: Call, arguments: str, words: str) -> None:
+        ran = call("bench", *arguments.split(), *SMALL)
+        assert ran.code == 2 and ran.err.startswith(f"kgen: {words}")
+
+    def test_a_variant_that_lacks_the_type_is_refused_in_its_row(self, call: Call) -> None:
+        named = "v5:exp=__expf"
+        ran = call("bench", "v5", named, "--dtype", "float64", *SMALL, "--json")
+        assert ran.code == 0
+        first, second = ran.json[:2]
+        assert (first["outcome"], second["outcome"]) == ("ok", "refused")
+        assert "it has no form for double" in second["reason"]
+
     def test_the_protocol_of_the_report(self, call: Call) -> None:
         ran = call("bench", "v5", *SMALL, "--protocol", "report")
         assert ran.code == 0

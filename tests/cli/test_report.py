@@ -10,6 +10,7 @@ import pytest
 
 from kgen.cli.report import newest
 from kgen.store.database import open_store
+from kgen.store.measurement import Kind
 from tests.sweep.made import made
 
 
@@ -30,7 +31,7 @@ def test_the_newest_row_of_each_counts_and_states_of_the_l2_are_apart(call, db: 
     ended = call("report", "--db", str(db), "--json")
     assert ended.code == 0
     cold, warm = json.loads(ended.out)
-    assert cold["place"][2:] == ["rotated", "cold"] and warm["place"][3] == "warm"
+    assert cold["place"][2:] == ["rotated", "cold", "float32"] and warm["place"][3] == "warm"
     assert cold["shapes"][0]["ranked"] == ["v7", "v8"]
     assert cold["shapes"][0]["best"]["cost_us"] == 5.0
     assert warm["shapes"][0]["ranked"] == ["v8"]
@@ -43,6 +44,13 @@ def test_filters_and_words(call, db: Path) -> None:
     ended = call("report", "--db", str(db), "--rows", "77")
     assert ended.code == 0 and "has no such measurements" in ended.out
     assert call("report", "--db", str(db.with_name("none"))).code == 2
+
+
+def test_types_are_apart() -> None:
+    copy = made("copy_one", us=1.0, kind=Kind.COPY)
+    found = newest([made("v7", us=1.0), copy, replace(copy, dtype="float16")])
+    assert [place[-1] for place in found] == ["float32", "float16 to float32"]
+    assert [len(of) for of in found.values()] == [2, 1]
 
 
 def test_devices_are_apart() -> None:

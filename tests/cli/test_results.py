@@ -45,14 +45,14 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_table_has_the_newest_last(call: Call, db: Path) -> None:
     header, plain, failed, full = call("results").rows()
     assert " ".join(header) == (
-        "variant shape device protocol/l2 median us spread % GB/s % of copy speed-up outcome date (UTC)"
+        "variant shape type device protocol/l2 median us spread % GB/s % of copy speed-up outcome date (UTC)"
     )
     assert " ".join(plain) == "v7 1024 x 4096 NVIDIA H200 ok 2026-11-30 08:13"
     assert " ".join(failed) == (
         "mine.cu 8 x 257 NVIDIA H200 failed: it does not end 2026-11-30 08:13"
     )
     assert " ".join(full) == (
-        "v7:items=4,threads=512 1024 x 4096 NVIDIA H200 steady/warm 10.00 3.0 3,355 90 1.25 vs v1 "
+        "v7:items=4,threads=512 1024 x 4096 bfloat16 to float32 NVIDIA H200 steady/warm 10.00 3.0 3,355 90 1.25 vs v1 "
         "ok: clocks fell 2026-12-01 10:00"
     )
 
@@ -92,6 +92,8 @@ def test_a_long_table_is_cut_to_the_newest(
         ("--l2 warm", [FULL]),
         ("--since 2026-12-01", [FULL]),
         ("--since 2026-12-01T10:00:01", []),
+        ("--dtype bfloat16", [FULL]),
+        ("--dtype float32 --out-dtype float32", [PLAIN, FAILED]),
         ("--limit 2", [FAILED, FULL]),
         ("", [PLAIN, FAILED, FULL]),
     ],

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from kgen.cli.examples import EXAMPLES
+from kgen.specs.types import find_types, types_of
 from kgen.specs.versions import VERSIONS
 from kgen.store.database import open_store
 from kgen.store.export import read_json
 from kgen.store.measurement import Measurement
 from kgen.sweep.estimate import Pace
+from kgen.sweep.point import Point
 from tests.cli.conftest import Ended
 
 Call = Callable[..., Ended]
@@ -151,6 +153,22 @@ def test_with_shapes_alone_what_is_likely_to_be_fast_is_meant(
 
 
 @pytest.mark.usefixtures("untried")
+@pytest.mark.parametrize(
+    "options", ["--rows 3 --cols 5", "--variants v5,v7", "--axis threads=64", "--where rows>0"]
+)
+def test_a_sweep_is_of_the_type_that_is_asked_for(
+    call: Call, db: Path, options: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Point] = []
+    monkeypatch.setattr(
+        "kgen.cli.sweep.print_plan", lambda planned, *rest: found.extend(planned.points)
+    )
+    asked = ("--dtype", "bfloat16", "--out-dtype", "float32", "--dry-run")
+    assert call("sweep", *options.split(), *asked).code == 0
+    assert found and {types_of(it.spec) for it in found} == {find_types("bfloat16", "float32")}
+
+
+@pytest.mark.usefixtures("untried")
 def test_the_examples_of_the_help_work(call: Call, db: Path) -> None:
     examples = [example for example, _ in EXAMPLES["sweep"]]
     for example in (one for one in examples if "--all" not in one):  # which takes seconds to plan
@@ -167,6 +185,11 @@ def test_the_examples_of_the_help_work(call: Call, db: Path) -> None:
         ("--variants v5 --axis thread=4", "there is no axis 'thread'; did you mean 'threads'"),
         ("--variants v5 --axis threads", "'threads' gives no values; write it as threads=128,256"),
         ("--variants v5:threads=32 --axis threads=64", "v5:threads=32 sets threads, and so does"),
+        ("--cols 5 --dtype float8", "dtype=float8 is not a choice; did you mean"),
+        ("--cols 5 --dtype float64 --out-dtype float32", "dtype=float64 with out_dtype=float32"),
+        ("--variants v5 --dtype float16 --axis dtype=float16", "dtype is given as an option and"),
+        ("--variants v5:dtype=float16 --dtype float16", "v5:dtype=float16 sets dtype, and so does"),
+        ("--variants v5,v7:dtype=float16", "v5 of float32, v7:dtype=float16 of float16: what"),
         ("--variants v5 --search halve", "there is no search 'halve'; did you mean 'halving'?"),
         ("--variants v5 --on mars --dry-run", "on='mars': kernels run on cpu or gpu"),
         ("--variants v5 --on mars --local-workers 2", "on='mars': kernels run on cpu or gpu"),

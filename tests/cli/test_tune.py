@@ -40,6 +40,24 @@ def test_winners_are_kept_and_looked_up(call, db):
     assert (evidence["variant"], evidence["cols"], evidence["l2"]) == ("v8", 257, "cold")
 
 
+def test_winners_are_looked_up_by_type(call, tmp_path):
+    now = {"templates": template_hash(OURS), "l2": "cold"}
+    with open_store(tmp_path / "r.sqlite") as store:
+        store.add(made("v5", 12, **now))
+        store.add(made("v6:dtype=bfloat16", 9, dtype="bfloat16", out_dtype="bfloat16", **now))
+        store.add(made("v7:dtype=bfloat16,out_dtype=float32", 8, dtype="bfloat16", **now))
+    kept = call("tune", "--db", tmp_path / "r.sqlite")
+    assert "wrote 3 winners" in kept.out and "bfloat16 to float32" in kept.out
+    asked = ("tune", "--lookup", "1024x4096", "--device", "NVIDIA H200")
+    typed = [(), ("--dtype", "bfloat16"), ("--dtype", "bfloat16", "--out-dtype", "float32")]
+    found = [call(*asked, *options).out for options in typed]
+    assert found == ["v5\n", "v6:dtype=bfloat16\n", "v7:dtype=bfloat16,out_dtype=float32\n"]
+    missing = call(*asked, "--dtype", "float16")
+    assert missing.code == 2 and "no dtype 'float16', but bfloat16, float32" in missing.err
+    useless = call("tune", "--db", tmp_path / "r.sqlite", "--dtype", "float16")
+    assert useless.code == 2 and "are of a --lookup" in useless.err
+
+
 def test_a_table_is_added_to(call, db, tmp_path):
     ended = call("tune", "--db", db, "--out", "t.json", "--json")
     assert [entry["variant"] for entry in ended.json] == ["v8", "v7:threads=512"]

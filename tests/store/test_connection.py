@@ -48,7 +48,7 @@ def before(measurement: Measurement) -> Measurement:
     """Return what the earlier kgen kept of a measurement."""
     provenance = replace(measurement.provenance, commit="")
     absent = dict.fromkeys(("is_tied", "celsius_before", "celsius_after", "model_us"))
-    return replace(measurement, provenance=provenance, l2="", **absent)
+    return replace(measurement, provenance=provenance, l2="", dtype="float32", **absent)
 
 
 def test_an_older_file_can_be_read_as_it_is(old: Path) -> None:

@@ -92,6 +92,8 @@ FILTERS: dict[str, dict[str, Any]] = {
     "since": {"since": datetime(2026, 12, 1, 10)},
     "since, elsewhere": {"since": datetime(2026, 12, 1, 12, tzinfo=timezone(timedelta(hours=2)))},
     "since a second later": {"since": datetime(2026, 12, 1, 10, 0, 1, tzinfo=UTC)},
+    "type of the input": {"dtype": "bfloat16"},
+    "type of the output": {"out_dtype": "float32"},
     "limit": {"limit": 2},
     "none fits": {"variant": "v9"},
     "all": {},
@@ -114,13 +116,15 @@ CHOSEN = {
     "since": [3],
     "since, elsewhere": [3],
     "since a second later": [],
+    "type of the input": [3],
+    "type of the output": [0, 2, 3],
     "limit": [2, 3],
     "none fits": [],
     "all": [0, 1, 2, 3],
 }
 ROWS = [
     PLAIN,
-    row(variant="v8", rows=8, cols=257, device="cpu", outcome=Outcome.WRONG),
+    row(variant="v8", rows=8, cols=257, device="cpu", outcome=Outcome.WRONG, out_dtype="float16"),
     row(variant="a[1].cu", kind=Kind.FILE),
     FULL,
 ]

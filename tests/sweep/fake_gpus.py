@@ -8,13 +8,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 import kgen.timing.candidates
 from kgen.errors import CompileFailed
 from kgen.evidence.inputs import Matrix
 from kgen.evidence.reference import reference64
 from kgen.gpu.rotation import Sample
+from kgen.numpy_types import numpy_dtype
+from kgen.specs.choice import Element
 from kgen.store.measurement import Kind, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.measurer import TimedCandidate
@@ -36,7 +36,7 @@ class FakeGpu:
     ) -> None:
         self.folder, self.accident, self.victim, self.always = folder, accident, victim, always
 
-    def __call__(self, x: Matrix, protocol: Protocol) -> FakeDevice:
+    def __call__(self, x: Matrix, protocol: Protocol, out_dtype: Element) -> FakeDevice:
         return FakeDevice(self, x)
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -96,7 +96,8 @@ class FakeTimed:
 
 def output(candidate: Candidate, x: Matrix) -> Matrix:
     """Return what a right candidate makes of `x`."""
-    return x.copy() if candidate.kind is Kind.COPY else reference64(x).astype(np.float32)
+    right = x if candidate.kind is Kind.COPY else reference64(x)
+    return right.astype(numpy_dtype(candidate.types.out_dtype))
 
 
 def compile_fakes(

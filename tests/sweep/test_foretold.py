@@ -55,6 +55,46 @@ def test_rows_at_once_take_registers_each(number: int, taken: int) -> None:
     assert abs(registers(checked(f"v10:{axes},items=2")) - taken) <= 8
 
 
+@pytest.mark.parametrize(
+    ("axes", "sectors", "loads", "stores"),
+    [
+        ("", 8, 1, 1),
+        ("dtype=bfloat16", 4, 0.5, 0.5),
+        ("dtype=bfloat16,vec=4", 4, 1, 1),
+        ("dtype=bfloat16,out_dtype=float32", 6, 1, 1),
+        ("dtype=bfloat16,out_dtype=float32,vec=8", 6, 0.5, 1),  # which is stored in two pieces
+        ("out_dtype=float16,vec=8", 6, 1, 0.5),
+        ("dtype=float64", 16, 2, 2),
+    ],
+)
+def test_sectors_and_accesses_are_those_of_the_types(
+    axes: str, sectors: float, loads: float, stores: float
+) -> None:
+    """Sectors in bytes an element, accesses in those of four elements a lane."""
+    spec = checked(f"v11:{axes}").resolve(4096)
+    found = counts(spec, 24, 4096)
+    elements = 24 * 4096
+    assert found["global_sectors"] == elements * sectors / 32
+    assert found["global_loads"] == elements / 128 * loads
+    assert found["global_stores"] == elements / 128 * stores
+
+
+def test_a_double_takes_two_registers() -> None:
+    single, double = (
+        registers(checked(f"v11:dtype={it},vec=2,items=16")) for it in ("float32", "float64")
+    )
+    assert (single, double) == (48, 88)
+
+
+def test_narrow_types_are_faster_by_about_the_bytes_that_they_move() -> None:
+    full, mixed, half = (
+        us(f"v11:{axes}", 16384, 8192)
+        for axes in ("", "dtype=bfloat16,out_dtype=float32", "dtype=bfloat16")
+    )
+    assert full / mixed == pytest.approx(8 / 6, rel=0.12)
+    assert full / half == pytest.approx(2, rel=0.12)
+
+
 def us(variant: str, rows: int, cols: int) -> float:
     return foretold_us(Point(checked(variant), rows, cols))
 

@@ -6,6 +6,7 @@ import pytest
 
 from kgen.errors import UsageError
 from kgen.specs.rules import problems, problems_for
+from kgen.specs.types import find_types, types_of
 from kgen.specs.variants import parse
 from kgen.sweep.likely import BUDGET_S, LEAST, MOST, likeliest, likely_spaces, ranked
 from kgen.sweep.plan import Plan, plan
@@ -87,6 +88,58 @@ def test_a_loop_over_rows_has_rows_to_go_on_to() -> None:
     for point in order(16, 65536):
         if point.spec.row_loop.repeats:
             assert point.spec.grid_blocks < 16 * point.spec.blocks_per_row
+
+
+@pytest.mark.parametrize(
+    "types", [("bfloat16",), ("bfloat16", "float32"), ("float32", "float16"), ("float64",)]
+)
+@pytest.mark.parametrize("shape", [(262144, 32), (65536, 127), (8192, 4097), (1, 1048575)])
+def test_a_type_has_candidates_of_that_type(types: tuple[str, ...], shape: tuple[int, int]) -> None:
+    pair = find_types(*types)
+    points = likeliest(plan(*likely_spaces([shape], types=pair)), lambda point: 0.3).points
+    assert LEAST <= len(points) <= MOST
+    for point in points:
+        assert types_of(parse(point.variant)) == pair and parse(point.variant) == point.spec
+        assert not problems(point.resolved) and not problems_for(point.resolved, *shape)
+
+
+@pytest.mark.parametrize(
+    ("types", "sizes"),
+    [
+        (("float32",), {4}),
+        (("bfloat16",), {4, 8}),
+        (("bfloat16", "float32"), {4, 8}),
+        (("float64",), {2}),
+    ],
+)
+def test_accesses_of_narrow_types_have_16_bytes_and_8(
+    types: tuple[str, ...], sizes: set[int]
+) -> None:
+    points = plan(*likely_spaces([(16, 16384)], types=find_types(*types))).points
+    kept = [it.spec for it in points if it.spec.in_registers]
+    for version in ("v7", "v11", "v13", "v14"):
+        assert {spec.vec_size for spec in kept if spec.version == version} == sizes, version
+
+
+@pytest.mark.parametrize(
+    ("cols", "ways"),
+    [
+        (4096, {"scalar_groups"}),
+        (4100, {"scalar_row", "shift"}),  # whole vectors of 4, and not of 8
+        (4097, {"shift"}),
+    ],
+)
+def test_rows_of_narrow_types_are_shifted_where_no_vector_fits(cols: int, ways: set[str]) -> None:
+    points = plan(*likely_spaces([(512, cols)], types=find_types("bfloat16"))).points
+    assert {str(it.spec.unaligned) for it in points if it.spec.version == "v7"} == ways
+
+
+def test_odd_short_rows_come_in_chunks_where_types_are_alike() -> None:
+    alike, mixed = (
+        {it.spec.in_chunks for it in plan(*likely_spaces([(65536, 127)], types=pair)).points}
+        for pair in (find_types("float16"), find_types("float16", "float32"))
+    )
+    assert alike == {False, True} and mixed == {False}
 
 
 def test_a_shape_that_is_none_is_refused() -> None:

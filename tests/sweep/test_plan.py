@@ -14,6 +14,7 @@ from kgen.specs.axes import parse_value
 from kgen.specs.fields import AXES, short_name
 from kgen.specs.rules import RULES, Problem, Rule, problems, problems_for, refusals_for
 from kgen.specs.spec import Spec
+from kgen.specs.types import Types, find_types, types_of
 from kgen.specs.variants import apply
 from kgen.specs.variants import settings as read_variant
 from kgen.sweep import plan as plan_module
@@ -28,11 +29,16 @@ SHAPES = [(1, 3), (5, 257), (2, 65536)]
 
 @st.composite
 def spaces(draw: st.DrawFn) -> Space:
-    """Up to two variants and four axes of up to three values, valid or not."""
+    """Up to two variants and four axes of up to three values, of one type, valid or not."""
     free = sorted(set(AXES) - {"cache", "exp"})
     swept = draw(st.lists(st.sampled_from(free), max_size=4, unique=True))
     axes = {
-        axis: draw(st.lists(CHOICES[axis], min_size=1, max_size=3, unique=True)) for axis in swept
+        axis: draw(
+            st.lists(
+                CHOICES[axis], min_size=1, max_size=1 if axis in Types._fields else 3, unique=True
+            )
+        )
+        for axis in swept
     }
     variants = draw(st.lists(st.sampled_from(VARIANTS), min_size=1, max_size=2, unique=True))
     rows, cols = zip(*draw(st.lists(st.sampled_from(SHAPES), min_size=1, unique=True)), strict=True)
@@ -155,13 +161,40 @@ def test_too_many_points(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_everything_has_all_choices_and_the_versions_by_name() -> None:
     versions, combinations = everything([4], [257])
-    assert combinations.axes.keys() == AXES.keys()
+    assert combinations.axes.keys() == AXES.keys() - set(Types._fields)
     assert len(combinations.axes["cache"]) == 10 and 1024 in combinations.axes["threads_per_block"]
     small = {axis: values[:1] for axis, values in combinations.axes.items()}
     made = plan(versions, Space(("v1",), (4,), (257,), small, "cols > 1"))
     assert [point.variant for point in made.points][: len(versions.variants)] == [
         *versions.variants
     ]
+
+
+def test_everything_of_a_type_is_of_that_type() -> None:
+    versions, combinations = everything([4], [256], types={"dtype": ["bfloat16"]})
+    small = {axis: values[:1] for axis, values in combinations.axes.items()}
+    points = plan(versions, Space(("v1",), (4,), (256,), small)).points
+    assert len(points) > 10
+    assert {types_of(point.spec) for point in points} == {find_types("bfloat16")}
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Space.make(["v7"], axes={"dtype": ["float16", "bfloat16"]}),
+        Space.make(["v7", "v8:dtype=bfloat16"]),
+        Space.make(["v7"], axes={"out_dtype": ["float16", "float32"]}),
+    ],
+)
+def test_what_differs_in_type_is_not_swept_together(space: Space) -> None:
+    with pytest.raises(UsageError, match=r"^v7.* of .*, v[78]:.* of .*: what differs in type is"):
+        plan(space)
+
+
+def test_a_condition_may_leave_one_type() -> None:
+    axes = {"dtype": ["float16", "bfloat16"]}
+    (point,) = plan(Space.make(["v7"], axes=axes, where="dtype == 'float16'")).points
+    assert types_of(point.spec) == find_types("float16")
 
 
 def test_named_values_are_read_as_in_a_variant() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgen.execute import find_target
+from kgen.specs.types import BOTH_FLOAT32, Types, find_types
 from kgen.store.measurement import Kind, Measurement, Provenance
 from kgen.sweep.halving import Halving, Search
 from kgen.sweep.jobs import Job
@@ -63,14 +64,17 @@ def fake_nvcc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def searched(told: Told, folder: Path, search: Search, earlier_rounds: int = 0) -> Told:
-    targets = [find_target(f"v5:threads={threads}") for threads in THREADS]
+def searched(
+    told: Told, folder: Path, search: Search, earlier_rounds: int = 0, types: Types = BOTH_FLOAT32
+) -> Told:
+    axes = f"dtype={types.dtype},out_dtype={types.out_dtype}"
+    targets = [find_target(f"v5:threads={threads},{axes}") for threads in THREADS]
     candidates = of_targets(targets, ROWS, COLS)
     taken = {
         one.name: (float(threads),) * earlier_rounds
         for one, threads in zip(candidates, THREADS, strict=True)
     }
-    job = Job(ROWS, COLS, candidates, earlier=taken)
+    job = Job(ROWS, COLS, candidates, earlier=taken, types=types)
     how = How(
         on="gpu",
         protocol=PROTOCOL,
@@ -105,6 +109,14 @@ def test_the_slower_three_quarters_leave_rung_by_rung(tmp_path: Path) -> None:
 
 def test_a_full_search_gives_all_the_same(tmp_path: Path) -> None:
     assert rounds_of(searched(Told(), tmp_path, Search.FULL).ours) == {8: len(THREADS)}
+
+
+def test_copies_and_variants_are_of_the_jobs_types(tmp_path: Path) -> None:
+    pair = find_types("bfloat16", "float32")
+    rows = searched(Told(), tmp_path, Search.HALVING, types=pair).rows
+    assert {row.outcome for row in rows} == {"ok"}
+    assert {(row.dtype, row.out_dtype) for row in rows} == {pair}
+    assert sum(row.kind is Kind.COPY for row in rows) == 2  # the driver cannot convert
 
 
 def test_an_interrupt_leaves_one_row_of_each(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from kgen.errors import CheckFailed, UsageError
+from kgen.specs.types import find_types
 from kgen.store.measurement import Kind, Outcome
 from kgen.sweep.tuned import (
     find,
@@ -80,6 +81,29 @@ def test_shapes_devices_and_templates_have_winners_of_their_own():
     assert sorted(winner.variant for winner in found) == ["v5", "v6", "v7", "v8"]
 
 
+def test_types_have_winners_of_their_own(tmp_path):
+    half, mixed = find_types("bfloat16"), find_types("bfloat16", "float32")
+    rows = [made("v5", 3), made("v6", 2, dtype="bfloat16", out_dtype="bfloat16")]
+    found = merge(table(*rows), table(made("v7", 1, dtype="bfloat16")))
+    write_table(tmp_path / "tuned.json", found)
+    found = read_table(tmp_path / "tuned.json")
+    assert [find(found, H200, 1024, 4096, NOW, *types).variant for types in ((), (half,))] == [
+        "v5",
+        "v6",
+    ]
+    assert find(found, H200, 1024, 4096, NOW, mixed).variant == "v7"
+    with pytest.raises(UsageError, match="no out_dtype 'float16', but bfloat16, float32"):
+        find(found, H200, 1024, 4096, NOW, find_types("bfloat16", "float16"))
+
+
+def test_a_table_from_before_there_were_types_is_of_float32(tmp_path):
+    write_table(tmp_path / "tuned.json", table(made("v5", 3)))
+    text = (tmp_path / "tuned.json").read_text()
+    (tmp_path / "tuned.json").write_text(text.replace(' "out_dtype": "float32",', ""))
+    assert "out_dtype" not in (tmp_path / "tuned.json").read_text()
+    assert find(read_table(tmp_path / "tuned.json"), H200, 1024, 4096, NOW).variant == "v5"
+
+
 def test_a_table_comes_back_from_its_file(tmp_path):
     found = merge([], table(made("v5", 3), made("v6", 2, cols=257), made("v7", 2, cols=257)))
     write_table(tmp_path / "tuned.json", found)
@@ -137,7 +161,11 @@ def test_a_winner_that_cannot_hold_the_row_is_passed_over():
     ("arguments", "error", "words"),
     [
         (("Tesla T4", 1024, 4096, NOW), UsageError, "no device 'Tesla T4', but NVIDIA H200"),
-        ((H200, 1024, 4096, NOW, "float16"), UsageError, "no dtype 'float16', but float32"),
+        (
+            (H200, 1024, 4096, NOW, find_types("float16")),
+            UsageError,
+            "no dtype 'float16', but float32",
+        ),
         (
             (H200, 1024, 4096, "cccccccc"),
             CheckFailed,

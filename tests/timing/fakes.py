@@ -18,6 +18,8 @@ from kgen.evidence.inputs import Matrix
 from kgen.evidence.reference import reference64
 from kgen.gpu.rotation import Sample
 from kgen.launch import Launch, LaunchPlan
+from kgen.numpy_types import numpy_dtype
+from kgen.specs.choice import Element
 from kgen.store.measurement import Kind, Measurement, Provenance
 from kgen.timing.candidates import Candidate
 from kgen.timing.peers import Peer
@@ -60,7 +62,7 @@ def act(action: str) -> None:
 class FakeDevice:
     """Right outputs and fixed times, but for candidates whose names say otherwise."""
 
-    def __init__(self, x: Matrix, protocol: Protocol) -> None:
+    def __init__(self, x: Matrix, protocol: Protocol, out_dtype: Element) -> None:
         self.x = x
 
     def run(self, candidate: Candidate, x: Matrix) -> Matrix:
@@ -101,7 +103,8 @@ class FakeTimed:
 
 def output(candidate: Candidate, x: Matrix, action: str) -> Matrix:
     """Return what the candidate makes of `x`."""
-    y = x.copy() if candidate.kind is Kind.COPY else reference64(x).astype(np.float32)
+    right = x if candidate.kind is Kind.COPY else reference64(x)
+    y = right.astype(numpy_dtype(candidate.types.out_dtype))
     if action in ("wrong", "copy_wrong", "odd"):
         y[2, 3] += 1
     elif action == "unwritten_wrong":
@@ -109,7 +112,7 @@ def output(candidate: Candidate, x: Matrix, action: str) -> Matrix:
     return y
 
 
-def without_gpu(x: Matrix, protocol: Protocol) -> FakeDevice:
+def without_gpu(x: Matrix, protocol: Protocol, out_dtype: Element) -> FakeDevice:
     """Stand for a machine without a GPU."""
     raise MissingTool("no GPU found")
 

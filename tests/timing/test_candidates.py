@@ -11,14 +11,23 @@ import pytest
 
 import kgen
 from kgen import cpu
-from kgen.errors import CompileFailed, MissingTool
+from kgen.errors import CompileFailed, MissingTool, UsageError
 from kgen.evidence.inputs import make
 from kgen.execute import find_target
 from kgen.launch import plan, serial_additions
 from kgen.sources.source import Source
+from kgen.specs.types import find_types
 from kgen.store.measurement import Kind
 from kgen.timing import candidates as candidates_module
-from kgen.timing.candidates import COPY_KERNELS, Candidate, compiled, copies, of_peers, of_targets
+from kgen.timing.candidates import (
+    COPY_KERNELS,
+    Candidate,
+    compiled,
+    copies,
+    line_up,
+    of_peers,
+    of_targets,
+)
 from kgen.timing.peers import Peer
 from kgen.toolchain import CompileOptions, find
 
@@ -93,11 +102,58 @@ def test_copies_cover_the_matrix(shape: tuple[int, int]) -> None:
         assert one.kind is Kind.COPY and (one.rows, one.cols) == shape
     count = int(np.prod(shape))
     for one in kernels:
-        assert one.source and one.plan and f"void {one.name}(const float*" in one.source.text
+        assert one.source and one.plan and f"void {one.name}(const IN*" in one.source.text
         (launch,) = one.plan.launches
         assert launch.args == ("x", "y", "rows", "cols") and launch.kernel == one.name
-        elements = launch.block * COPY_KERNELS[one.name]
+        elements = launch.block * COPY_KERNELS[one.name] * 4
         assert launch.grid * elements >= count > (launch.grid - 1) * elements
+
+
+@pytest.mark.parametrize(
+    ("types", "vec_size", "conversion"),
+    [
+        (("float32",), 4, "x"),
+        (("bfloat16",), 8, "x"),
+        (("float64",), 2, "x"),
+        (("bfloat16", "float32"), 4, "__bfloat162float(x)"),
+        (("float32", "float16"), 4, "__float2half_rn(x)"),
+        (("bfloat16", "float16"), 8, "__float2half_rn(__bfloat162float(x))"),
+    ],
+)
+def test_copies_read_one_type_and_write_the_other(
+    types: tuple[str, ...], vec_size: int, conversion: str
+) -> None:
+    """The driver copies bytes alone; a vector of the wider type has 16 of them."""
+    of_x, of_y = pair = find_types(*types)
+    found = {one.name: one for one in copies(30, 1027, pair)}
+    assert ("copy_driver" in found) == (of_x == of_y)
+    for name, vectors in COPY_KERNELS.items():
+        one = found[name]
+        assert one.types == pair and one.source and one.plan
+        assert (one.plan.dtype, one.plan.out_dtype) == pair
+        elements = one.plan.launches[0].block * vectors * vec_size
+        assert one.plan.launches[0].grid == -(-30 * 1027 // elements)
+        lines = one.source.text.splitlines()
+        assert f"#define IN {of_x.c_type}" in lines and f"#define OUT {of_y.c_type}" in lines
+        assert f"#define VEC_SIZE {vec_size}" in lines
+        assert f"#define CONVERTED(x) {conversion}" in lines
+        wanted = {f"#include <{of.includes}>" for of in pair if of.includes}
+        assert {line for line in lines if line.startswith("#include")} == wanted
+
+
+def test_peers_and_copies_have_the_types_of_the_variants() -> None:
+    targets = [find_target(f"{name}:dtype=bfloat16,out_dtype=float32") for name in ("v7", "v8")]
+    found = line_up(targets, [Peer("one", "", Path("one.py"))], 3, 50)
+    assert [one.name for one in found][2:] == ["one", *COPY_KERNELS]
+    assert {one.types for one in found} == {find_types("bfloat16", "float32")}
+
+
+def test_candidates_of_different_types_are_refused() -> None:
+    targets = [find_target(variant) for variant in ("v7", "v8", "v8:dtype=float16")]
+    with pytest.raises(
+        UsageError, match=r"v8 of float32, v8:dtype=float16 of float16: what differs in type"
+    ):
+        line_up(targets, [], 3, 50)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (30, 1027)])

@@ -6,6 +6,7 @@ import importlib.util
 import pickle
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,25 @@ OWN = [
 ]
 
 
+TYPESTRS = {"float32": "<f4", "float16": "<f2", "bfloat16": "<V2", "float64": "<f8"}
+
+
 class Matrix:
     """Stands in for a matrix in device memory."""
 
     shape = (2, 8)
 
+    def __init__(self, dtype: str = "float32") -> None:
+        self.dtype = dtype
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {"data": (4096, False), "shape": self.shape, "typestr": "<f4", "version": 3}
+        return {
+            "data": (4096, False),
+            "shape": self.shape,
+            "typestr": TYPESTRS[self.dtype],
+            "version": 3,
+        }
 
 
 X, Y = Matrix(), Matrix()
@@ -68,6 +80,49 @@ def test_cudnn_is_missed_when_it_is_bound() -> None:
     bind = next(one for one in find_peers() if one.name == "cudnn").load()
     with pytest.raises(MissingTool, match=r"nvidia"):
         bind(X, Y, 0)
+
+
+@pytest.mark.parametrize("types", [("bfloat16", "float32"), ("float32", "float16")])
+def test_cudnn_refuses_to_convert(types: tuple[str, str]) -> None:
+    bind = next(one for one in find_peers() if one.name == "cudnn").load()
+    words = f"cuDNN writes the type that it reads, and not {types[1]} of {types[0]}"
+    with pytest.raises(UsageError, match=words):
+        bind(Matrix(types[0]), Matrix(types[1]), 0)
+
+
+@pytest.fixture
+def fake_torch(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Stands for PyTorch, as far as a tensor over a matrix needs it."""
+
+    def as_tensor(bits: Any, device: str) -> SimpleNamespace:
+        typestr = bits.__cuda_array_interface__["typestr"]
+        return SimpleNamespace(view=lambda dtype: (typestr, dtype, device))
+
+    torch: Any = SimpleNamespace(
+        as_tensor=as_tensor,
+        Tensor=object,
+        bfloat16="torch.bfloat16",
+        float64="torch.float64",
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    return SimpleNamespace(torch=torch)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("bfloat16", ("<i2", "torch.bfloat16", "cuda")),
+        ("float64", ("<i8", "torch.float64", "cuda")),
+    ],
+)
+def test_tensors_are_bits_seen_as_the_type(
+    fake_torch: SimpleNamespace, dtype: str, expected: tuple[str, str, str]
+) -> None:
+    spec = importlib.util.spec_from_file_location("a_torch", peer_dir() / "_torch.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.tensor_over(Matrix(dtype)) == expected
 
 
 def test_helpers_and_other_files_are_no_peers(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kgen.specs.types import find_types
 from kgen.store.database import Store, open_store
 from kgen.store.journal import Journal
 from kgen.store.measurement import Measurement, Outcome
@@ -98,6 +99,18 @@ def test_runs_are_told_apart_and_those_at_work_left_alone(
     }
     del at_work
     assert "at work" in recovered(store)
+
+
+def test_types_of_a_run_are_told_apart(store: Store) -> None:
+    journal = Journal(store)
+    for name, word in (("a", "float32"), ("b", "bfloat16")):
+        candidate = replace(variant(name), types=find_types(word))
+        row = blank(candidate, ROTATED, PROVENANCE)
+        journal.begin(row)
+        journal.add_round({name: row}, {name: 2.0})
+    del journal
+    found = recovered(store)
+    assert {name: row.baseline for name, row in found.items()} == {"a": "a", "b": "b"}
 
 
 def test_the_same_run_is_told_by_any_name_of_its_file(store: Store, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from kgen.errors import CompileFailed
 from kgen.execute import find_target
 from kgen.gpu.nvml import Sensors
+from kgen.specs.types import find_types
 from kgen.store.measurement import Kind, Measurement, Outcome
 from kgen.timing.candidates import of_targets
 from kgen.timing.protocol import REPORT, ROTATED, Protocol
@@ -48,6 +49,22 @@ def test_samples_become_times_and_rates() -> None:
     assert (row.low_us, row.high_us) == (1.0, 9.0)
     assert row.gb_per_s == pytest.approx(2 * ROWS * COLS * 4 / 2.5 / 1e3)
     assert row.copy_us is None and row.percent_of_copy is None
+
+
+@pytest.mark.parametrize(
+    ("types", "bytes_each"), [(("float16",), 4), (("bfloat16", "float32"), 6), (("float64",), 16)]
+)
+def test_rates_count_what_the_types_move(types: tuple[str, ...], bytes_each: int) -> None:
+    pair = find_types(*types)
+    names = {"a": Kind.VARIANT, "copy": Kind.COPY}
+    found = [replace(variant(name, kind), types=pair) for name, kind in names.items()]
+    rows = [blank(one, ROTATED, PROVENANCE) for one in found]
+    assert {(row.dtype, row.out_dtype) for row in rows} == {pair}
+    samples = {"a": [2.0] * 6, "copy": [1.5] * 6}
+    row, copy = summarized(rows, samples, "a", ROTATED, {}, Sensed())
+    assert row.gb_per_s == pytest.approx(ROWS * COLS * bytes_each / 2.0 / 1e3)
+    assert copy.gb_per_s == pytest.approx(ROWS * COLS * bytes_each / 1.5 / 1e3)
+    assert row.percent_of_copy == 75
 
 
 def test_speedups_are_of_paired_rounds_with_their_interval() -> None:

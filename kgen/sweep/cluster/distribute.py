@@ -172,7 +172,7 @@ class _Shape:
     def _measure(self, candidates: Sequence[Candidate], screens: bool) -> None:
         self.under_way += 1
         known = self.job.done if self.how.search is Search.MODEL else []
-        job = Job(self.job.rows, self.job.cols, list(candidates), known)
+        job = replace(self.job, candidates=list(candidates), done=known, earlier={})
         queued = QueuedTask(
             Measure(job, self.how, screens),
             what=f"measure on {' with '.join(self.sweep.machine)}",
