@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kgen.evidence.inputs import make
-from kgen.evidence.reference import Reference
+from kgen.evidence.reference import Criterion, Reference
 from kgen.execute import source_for
 from kgen.files import write_atomically
 from kgen.launch import plan, serial_additions
@@ -96,7 +96,7 @@ def with_kernel_tuner(space: Space) -> dict[str, Any]:
         grid_div_x=[],
         restrictions=space.holds,
         answer=[None, y, None, None],  # says which argument is the output; `verify` judges it
-        verify=lambda answer, outputs: reference.judge(outputs[1], additions).ok,
+        verify=lambda answer, outputs: reference.judge(outputs[1], Criterion(additions)).ok,
         lang="PyCUDA",
         compiler_options=list(CompileOptions().flags()),
         defines={},  # otherwise every axis is defined as a macro

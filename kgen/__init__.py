@@ -9,12 +9,11 @@ kgen.run("v7", x, on="cpu")          the softmax of `x`, computed by that kernel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgen.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from kgen.sources.source import Source
@@ -72,14 +71,13 @@ def compile(
     return compile_cubin(made, arch, options or CompileOptions())
 
 
-def run(
-    variant: Spec | Source | str, x: NDArray[np.float32], on: str = "cpu"
-) -> NDArray[np.float32]:
+def run(variant: Spec | Source | str, x: NDArray[Any], on: str = "cpu") -> NDArray[Any]:
     """Return the row-wise softmax of `x`, computed by the kernel of a variant, spec or source.
 
-    `x` is float32, 1-D or 2-D, with any strides; `auto` items are resolved from its row length; a
-    string may also name a generated file. `on` is `cpu` (needs a C++ compiler) or `gpu` (needs
-    PyCUDA). Raises UsageError, KernelFault, CompileFailed or MissingTool (see `kgen.errors`).
+    `x` is of the variant's dtype, 1-D or 2-D, with any strides; `auto` items are resolved from its
+    row length; a string may also name a generated file. `on` is `cpu` (needs a C++ compiler) or
+    `gpu` (needs PyCUDA). Raises UsageError, KernelFault, CompileFailed or MissingTool (see
+    `kgen.errors`).
     """
     from kgen.execute import find_target
     from kgen.execute import run as run_target

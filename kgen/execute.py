@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgen.errors import UsageError
 from kgen.launch import plan, plan_last_rows
+from kgen.numpy_types import numpy_dtype
 from kgen.overlay import OURS, Overlay
 from kgen.sources.edited import read_source
 from kgen.sources.render import render
 from kgen.sources.source import Source
+from kgen.specs.choice import Element
+from kgen.specs.declared import FLOAT32, choices
 from kgen.specs.rules import require_valid
 from kgen.specs.spec import Spec
 from kgen.specs.variants import checked, spelling
@@ -72,26 +75,25 @@ def source_for(target: Target, rows: int, cols: int) -> Source:
 
 def run(
     target: Target,
-    x: NDArray[np.float32],
+    x: NDArray[Any],
     on: str = "cpu",
     options: CompileOptions | None = None,
     schedule: str = "in_order",
     timeout_s: float = 120.0,
     offsets: tuple[int, int] = (0, 0),
-) -> NDArray[np.float32]:
+) -> NDArray[Any]:
     """Return the row-wise softmax of `x`, computed by the kernel.
 
-    `x` is float32, 1-D (one row) or 2-D, with any strides; the result has its shape. `options` are
-    compiler flags of the GPU's side; `schedule` is the order of threads on the CPU's, where the
-    kernels may take `timeout_s` seconds and x and y start `offsets` elements off an aligned
-    address.
-    Raises UsageError for an unsuitable array, shape or place, KernelFault when the kernel breaks
-    CUDA's rules, MissingTool when a compiler or device is not on this machine.
+    `x` is of the kernel's type, 1-D (one row) or 2-D, with any strides; the result has its shape.
+    `options` are compiler flags of the GPU's side; `schedule` is the order of threads on the CPU's,
+    where the kernels may take `timeout_s` seconds and x and y start `offsets` elements off an
+    aligned address. Raises UsageError for an unsuitable array, shape or place, KernelFault when the
+    kernel breaks CUDA's rules, MissingTool when a compiler or device is not on this machine.
     """
     require_place(on)
     if on == "gpu":
         require_kernel(target, "run it on the CPU, with --on cpu")
-    matrix = as_matrix(x)
+    matrix = as_matrix(x, target_spec(target).dtype)
     source = source_for(target, *matrix.shape)
     launches = plan(source, *matrix.shape)
     if on == "gpu":
@@ -109,8 +111,8 @@ def run(
 
 
 def run_last_rows(
-    target: Target, x: NDArray[np.float32], rows: int, timeout_s: float = 120.0
-) -> NDArray[np.float32]:
+    target: Target, x: NDArray[Any], rows: int, timeout_s: float = 120.0
+) -> NDArray[Any]:
     """Return the softmax of `x` computed, on the CPU, as the last rows of a matrix of `rows` rows.
 
     The other rows have addresses and no memory; how many they are is a multiple of the rows of a
@@ -125,7 +127,7 @@ def run_last_rows(
 
 def observe(
     target: Target,
-    x: NDArray[np.float32],
+    x: NDArray[Any],
     schedule: str = "in_order",
     seed: int = 0,
     timeout_s: float = 120.0,
@@ -139,7 +141,7 @@ def observe(
     """
     from kgen import cpu
 
-    matrix = as_matrix(x)
+    matrix = as_matrix(x, target_spec(target).dtype)
     source = source_for(target, *matrix.shape)
     launches = plan(source, *matrix.shape)
     return cpu.observe(
@@ -147,16 +149,22 @@ def observe(
     )
 
 
-def as_matrix(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return `x` as a C-contiguous rows x cols matrix. Raises UsageError if it cannot be one."""
+def as_matrix(x: NDArray[Any], element: Element = FLOAT32) -> NDArray[Any]:
+    """Return `x` as a C-contiguous rows x cols matrix of elements.
+
+    Raises UsageError if it cannot be one.
+    """
     # Of what adds a mask or a unit to its numbers, a kernel would see the bare numbers.
     if type(x) not in (np.ndarray, np.memmap):
         hint = ": numpy.ma.filled(x, -numpy.inf)" if isinstance(x, np.ma.MaskedArray) else ""
         raise UsageError(
-            f"the input is a {type(x).__name__}; kernels take a plain NumPy array of float32{hint}"
+            f"the input is a {type(x).__name__}; kernels take a plain NumPy array{hint}"
         )
-    if x.dtype != np.float32:
-        raise UsageError(f"the input is {x.dtype}; kernels take float32, so convert it first")
+    if x.dtype != (wanted := numpy_dtype(element)):
+        axis = f", or use dtype={x.dtype}" if str(x.dtype) in choices("dtype") else ""
+        raise UsageError(
+            f"the input is {x.dtype}, and the kernel takes {wanted}: convert the input{axis}"
+        )
     if x.ndim not in (1, 2):
         raise UsageError(f"the input has {x.ndim} dimensions; kernels take 1 (one row) or 2")
     return np.ascontiguousarray(x.reshape(1, -1) if x.ndim == 1 else x)

@@ -11,9 +11,9 @@ import sys
 from kgen import gpu
 from kgen.errors import KgenError
 from kgen.evidence.inputs import make
-from kgen.evidence.reference import judge
+from kgen.evidence.reference import criterion, judge
 from kgen.execute import find_target, source_for
-from kgen.launch import plan, serial_additions
+from kgen.launch import plan
 
 
 def launch(job: str) -> str:
@@ -21,9 +21,9 @@ def launch(job: str) -> str:
     name, _, shape = job.rpartition("@")
     rows, cols = (int(size) for size in shape.split("x"))
     source = source_for(find_target(name), rows, cols)
-    x = make("uniform", rows, cols)
+    x = make("uniform", rows, cols, element=source.spec.dtype)
     y = gpu.run(source, plan(source, rows, cols), x, is_bare=True)
-    return judge(y, x, serial_additions(source.spec, cols), source.spec.op).reason or "right"
+    return judge(y, x, criterion(source.spec, cols)).reason or "right"
 
 
 def main() -> None:

@@ -50,13 +50,15 @@ def count(
 ) -> None:
     """Count warp instructions, by observing every access on the CPU; no GPU is needed."""
     from kgen.evidence.inputs import make
-    from kgen.execute import observe
+    from kgen.execute import observe, target_spec
 
     if rows < 1 or cols < 1:
         raise UsageError(f"{rows} x {cols} has no elements: give --rows and --cols of at least 1")
-    x = make(dist, rows, cols, 42)
     targets = [_kernel(variant) for variant in variants]
-    seen = [observe(target, x, schedule=schedule) for target in targets]
+    seen = [
+        observe(target, make(dist, rows, cols, 42, target_spec(target).dtype), schedule=schedule)
+        for target in targets
+    ]
     if json:
         print_json(
             [_facts(name, rows, cols, one) for name, one in zip(variants, seen, strict=True)]

@@ -24,13 +24,13 @@ from kgen.cli.console import (
 from kgen.errors import CheckFailed, KernelFault, KernelTimeout, UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from kgen.evidence.check import CheckRow
     from kgen.evidence.failures import Finding
     from kgen.execute import Target
     from kgen.sources.source import Source
+    from kgen.specs.choice import Element
 
 
 def run(
@@ -39,7 +39,7 @@ def run(
     vec: Vec = None,
     threads: Threads = None,
     input_file: Annotated[
-        Path | None, typer.Option("--input", help="A float32 .npy, 1-D or 2-D.")
+        Path | None, typer.Option("--input", help="A .npy of the variant's dtype, 1-D or 2-D.")
     ] = None,
     output_file: Annotated[
         Path | None, typer.Option("--output", help="Where to write y.npy.")
@@ -54,14 +54,14 @@ def run(
 ) -> None:
     """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
     from kgen.cli.targets import find_target
-    from kgen.evidence.reference import judge
-    from kgen.execute import as_matrix, source_for, target_name
+    from kgen.evidence.reference import criterion, judge
+    from kgen.execute import as_matrix, source_for, target_name, target_spec
     from kgen.execute import run as run_target
-    from kgen.launch import serial_additions
 
     target = find_target(with_options(variant, items, vec, threads))
-    x = _input(input_file, {"rows": rows, "cols": cols, "dist": dist, "seed": seed})
-    matrix = as_matrix(x)
+    element = target_spec(target).dtype
+    x = _input(input_file, {"rows": rows, "cols": cols, "dist": dist, "seed": seed}, element)
+    matrix = as_matrix(x, element)
     source = source_for(target, *matrix.shape)
     try:
         y = run_target(target, x, on, timeout_s=timeout)
@@ -71,8 +71,7 @@ def run(
         raise CheckFailed(_cause(source, matrix, on, timeout) + str(fault)) from None
     if output_file:
         _save(output_file, y)
-    additions = serial_additions(source.spec, matrix.shape[1])
-    verdict = judge(y.reshape(matrix.shape), matrix, additions, source.spec.op)
+    verdict = judge(y.reshape(matrix.shape), matrix, criterion(source.spec, matrix.shape[1]))
     facts = {
         "variant": target_name(target),
         "on": on,
@@ -92,7 +91,7 @@ def run(
         raise CheckFailed(f"{target_name(target)} on {on} is wrong: {why}")
 
 
-def _cause(source: Source, x: NDArray[np.float32], on: str, timeout: float) -> str:
+def _cause(source: Source, x: NDArray[Any], on: str, timeout: float) -> str:
     """Return what an observed run finds first in a kernel that is wrong, to stand before that."""
     from kgen.evidence.check import observed_rows
     from kgen.evidence.failures import causes
@@ -106,28 +105,28 @@ def _cause(source: Source, x: NDArray[np.float32], on: str, timeout: float) -> s
 _DEFAULTS: dict[str, Any] = {"dist": "uniform", "rows": 4, "cols": 257, "seed": 42}
 
 
-def _input(file: Path | None, options: dict[str, Any]) -> NDArray[np.float32]:
+def _input(file: Path | None, options: dict[str, Any], element: Element) -> NDArray[Any]:
     """Return the matrix of a file, or one that is made. Raises UsageError when asked for both."""
     given = {name: value for name, value in options.items() if value is not None}
     if not file:
-        return _made(**{**_DEFAULTS, **given})
+        return _made(**{**_DEFAULTS, **given}, element=element)
     if given:
         raise UsageError(f"--input {file} is a matrix already; leave --{next(iter(given))} out")
     from kgen.evidence.arrays import load
 
-    return load(file)
+    return load(file, element)
 
 
-def _made(dist: str, rows: int, cols: int, seed: int) -> NDArray[np.float32]:
+def _made(dist: str, rows: int, cols: int, seed: int, element: Element) -> NDArray[Any]:
     from kgen.evidence.inputs import make
 
     try:
-        return make(dist, rows, cols, seed)
+        return make(dist, rows, cols, seed, element)
     except ValueError as error:  # NumPy's, of a size or seed that it has no number for
         raise UsageError(f"no input of {rows} x {cols} with seed {seed}: {error}") from None
 
 
-def _save(path: Path, y: NDArray[np.float32]) -> None:
+def _save(path: Path, y: NDArray[Any]) -> None:
     import io
 
     import numpy as np

@@ -21,7 +21,7 @@ from kgen.text import with_name
 RUNTIME_DIR = Path(__file__).parent / "runtime"
 
 # What a source may include of CUDA; each header includes what it needs of the runtime.
-_CUDA_HEADERS = RUNTIME_DIR / "include"
+CUDA_HEADERS = RUNTIME_DIR / "include"
 
 # No PIE: addresses in reports are then those of the debug information, and shared memory (thread-
 # local storage) is addressed directly.
@@ -29,7 +29,7 @@ _COMMON_FLAGS = ("-std=gnu++17", "-fno-pie")
 RUNTIME_FLAGS = (*_COMMON_FLAGS, "-O3")
 KERNEL_FLAGS = (
     *_COMMON_FLAGS,
-    f"-I{_CUDA_HEADERS}",
+    f"-I{CUDA_HEADERS}",
     "-O2",
     "-g1",  # the line of a crash; in DWARF 5 GCC and binutils number files differently
     "-gdwarf-4",

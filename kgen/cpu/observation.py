@@ -7,7 +7,6 @@ import operator
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from kgen.errors import KernelFault
@@ -156,7 +155,7 @@ class Race:
 class Observation:
     """What an observed run computed (`y`), did (one Counts a launch) and broke."""
 
-    y: NDArray[np.float32]
+    y: NDArray[Any]
     counts: tuple[Counts, ...]
     memory_faults: tuple[MemoryFault, ...]
     races: tuple[Race, ...]

@@ -26,7 +26,9 @@ from kgen.cpu.process import execute
 from kgen.cpu.run import check_request, job_text, matrices, result
 from kgen.launch import LaunchPlan
 from kgen.machine_trouble import telling_trouble
+from kgen.numpy_types import numpy_dtype
 from kgen.sources.source import Source
+from kgen.specs.spec import Spec
 
 _RACE = "race"
 _FAULTS = {
@@ -37,7 +39,6 @@ _FAULTS = {
     "unfenced": "a bulk copy {0}s {1}, with no fence_proxy_async since a thread wrote it",
 }
 _VERBS = {"read": "reads", "write": "writes", "atomic": "updates"}
-_ELEMENT_BYTES = 4
 _COUNTS_START = '{"counts": '
 _FINDING_START = '{"finding": '
 _COUNTS = msgspec.json.Decoder(dict[str, Counts])
@@ -47,7 +48,7 @@ _COUNTS = msgspec.json.Decoder(dict[str, Counts])
 def observe(
     source: Source,
     plan: LaunchPlan,
-    x: NDArray[np.float32],
+    x: NDArray[Any],
     *,
     schedule: str = "in_order",
     seed: int = 0,
@@ -62,7 +63,7 @@ def observe(
     """
     check_request(source, plan, x, schedule)
     if not plan.launches:
-        return Observation(np.empty(x.shape, np.float32), (), (), ())
+        return Observation(np.empty(x.shape, numpy_dtype(plan.out_dtype)), (), (), ())
     executable = build(source, observing=True)
     with matrices(plan, x, offsets) as buffers:
         job = job_text(plan, buffers, schedule, seed, workers=1)
@@ -74,7 +75,7 @@ def observe(
         if outcome.exit_code != 0 or outcome.timed_out:
             fault = fault_of(source, plan, executable, outcome, timeout_s)
             raise ObservedFault(fault, faults, races) if findings else fault
-        y = result(buffers, x.shape)
+        y = result(buffers, plan)
     counts = [_COUNTS.decode(line)["counts"] for line in lines if line.startswith(_COUNTS_START)]
     return Observation(y, tuple(counts), faults, races)
 
@@ -97,7 +98,7 @@ def _finding(source: Source, line_of: dict[int, int], found: dict[str, Any]) -> 
         for party in found["parties"]
     ]
     where = (found["kernel"], found["buffer"], found["offset"])
-    place = _place(found)
+    place = _place(source.spec, found)
     line = f":{accesses[0].line}" if accesses[0].line else ""
     message = f"{source.shown_name}{line}: kernel {found['kernel']}"
     if found["what"] == _RACE:
@@ -115,13 +116,14 @@ def _line(party: dict[str, Any], line_of: dict[int, int]) -> int:
     return int(party["line"] if "line" in party else line_of.get(party["program_counter"], 0))
 
 
-def _place(found: dict[str, Any]) -> str:
+def _place(spec: Spec, found: dict[str, Any]) -> str:
     offset, size, buffer = found["offset"], found["buffer_bytes"], found["buffer"]
     if offset < 0:
         return f"{-offset} bytes before the start of {buffer} ({size} bytes)"
     if offset >= size:
         return f"{offset - size} bytes past the end of {buffer} ({size} bytes)"
-    return f"element {offset // _ELEMENT_BYTES} of {buffer}"
+    of_matrices = {"x": spec.element_bytes, "y": spec.out_dtype.bytes}
+    return f"element {offset // of_matrices.get(buffer, spec.compute_bytes)} of {buffer}"
 
 
 def _race(first: Access, second: Access, place: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from kgen.limits import (
     MAX_THREADS_PER_BLOCK,
 )
 from kgen.machine_trouble import telling_trouble
+from kgen.numpy_types import numpy_dtype
 from kgen.sources.source import Source
 from kgen.toolchain.occupancy import occupancy
 
@@ -34,7 +36,8 @@ SCHEDULES = ("in_order", "reversed", "warp_greedy", "random")
 WORKERS = 2
 MIN_THREADS_FOR_WORKERS = 16384
 
-_ELEMENT_BYTES = 4
+# What threads access apart is no wider.
+_MAX_WORD_BYTES = 4
 _UNWRITTEN = np.uint8(0xFF)  # NaN bytes
 
 
@@ -42,20 +45,21 @@ _UNWRITTEN = np.uint8(0xFF)  # NaN bytes
 def run(
     source: Source,
     plan: LaunchPlan,
-    x: NDArray[np.float32],
+    x: NDArray[Any],
     *,
     schedule: str = "in_order",
     timeout_s: float = 120.0,
     seed: int = 0,
     offsets: tuple[int, int] = (0, 0),
-) -> NDArray[np.float32]:
+) -> NDArray[Any]:
     """Return what the plan's kernels write to y for the matrix `x`, plan.rows x plan.cols.
 
-    `x` is float32, C-contiguous. The kernels get pointers as aligned as cudaMalloc's, moved by
-    `offsets` elements (of x, of y); rows of NaN surround x, elements that no kernel writes come
-    out as NaN, and the workspace starts as zeros. `schedule` (one of SCHEDULES, `random` from
-    `seed`) orders the threads of a block. Of a plan that skips rows, `x` and the result are the
-    others; the skipped ones have addresses and no memory, and whoever accesses them faults.
+    `x` is C-contiguous, of the plan's type, and so is the result of its output's. The kernels get
+    pointers as aligned as cudaMalloc's, moved by `offsets` elements (of x, of y); rows of NaN
+    surround x, elements that no kernel writes come out as NaN, and the workspace starts as zeros.
+    `schedule` (one of SCHEDULES, `random` from `seed`) orders the threads of a block. Of a plan
+    that skips rows, `x` and the result are the others; the skipped ones have addresses and no
+    memory, and whoever accesses them faults.
 
     Raises UsageError for an unsuitable `x` or an unknown schedule, CompileFailed when the compiler
     rejects the source, MissingTool when there is none, MachineTrouble when this machine lacks
@@ -64,7 +68,7 @@ def run(
     """
     check_request(source, plan, x, schedule)
     if not plan.launches:
-        return np.empty(x.shape, np.float32)
+        return np.empty(x.shape, numpy_dtype(plan.out_dtype))
     executable = build(source)
     with matrices(plan, x, offsets) as buffers:
         job = job_text(plan, buffers, schedule, seed, _workers(plan))
@@ -74,42 +78,48 @@ def run(
         for name in ("y", "workspace"):
             _check_guards(source, plan, buffers, buffers.region(name))
         _check_kept(source, plan, buffers)
-        return result(buffers, x.shape)
+        return result(buffers, plan)
 
 
 @contextmanager
-def matrices(
-    plan: LaunchPlan, x: NDArray[np.float32], offsets: tuple[int, int]
-) -> Iterator[Buffers]:
+def matrices(plan: LaunchPlan, x: NDArray[Any], offsets: tuple[int, int]) -> Iterator[Buffers]:
     """Give the buffers x, y and workspace as the kernels of a plan must find them."""
     buffers = Buffers()
-    row_bytes = plan.cols * _ELEMENT_BYTES
-    skipped = plan.skipped_rows * row_bytes
-    x_shift, y_shift = (offset * _ELEMENT_BYTES for offset in offsets)
-    x_region = buffers.add("x", x.nbytes, row_bytes, x_shift, READ_ONLY, skipped)
-    y_region = buffers.add("y", x.nbytes, row_bytes, y_shift, OUTPUT, skipped)
+    regions = {}
+    for name, shift, role in (("x", offsets[0], READ_ONLY), ("y", offsets[1], OUTPUT)):
+        element = _element_bytes(plan, name)
+        row_bytes = plan.cols * element
+        skipped = plan.skipped_rows * row_bytes
+        size = x.size * element
+        regions[name] = buffers.add(name, size, row_bytes, shift * element, role, skipped)
     skipped = plan.workspace_bytes // plan.rows * plan.skipped_rows
     size = plan.workspace_bytes - skipped
     workspace = buffers.add("workspace", size, row_bytes, 0, WRITABLE, skipped)
     with buffers:
-        buffers.data(x_region).view(np.float32)[:] = x.reshape(-1)
-        buffers.data(y_region)[:] = _UNWRITTEN
+        buffers.data(regions["x"])[:] = x.reshape(-1).view(np.uint8)
+        buffers.data(regions["y"])[:] = _UNWRITTEN
         # One that is kept from call to call has what a launch left that was broken off.
         buffers.data(workspace)[:] = _UNWRITTEN if plan.keeps_workspace else 0
         yield buffers
 
 
-def result(buffers: Buffers, shape: tuple[int, ...]) -> NDArray[np.float32]:
+def _element_bytes(plan: LaunchPlan, name: str) -> int:
+    """Return the bytes of what a buffer is counted in: elements, or words of the workspace."""
+    return {"x": plan.dtype.bytes, "y": plan.out_dtype.bytes}.get(name, _MAX_WORD_BYTES)
+
+
+def result(buffers: Buffers, plan: LaunchPlan) -> NDArray[Any]:
     """Return a copy of y."""
-    return np.array(buffers.data(buffers.region("y")).view(np.float32).reshape(shape))
+    y = buffers.data(buffers.region("y")).view(numpy_dtype(plan.out_dtype))
+    return np.array(y.reshape(plan.rows - plan.skipped_rows, plan.cols))
 
 
-def check_request(source: Source, plan: LaunchPlan, x: NDArray[np.float32], schedule: str) -> None:
+def check_request(source: Source, plan: LaunchPlan, x: NDArray[Any], schedule: str) -> None:
     """Refuse what cannot be run: UsageError for the arguments, KernelFault for the launches."""
     shape = (plan.rows - plan.skipped_rows, plan.cols)
-    if x.dtype != np.float32 or x.shape != shape or not x.flags.c_contiguous:
+    if x.dtype != numpy_dtype(plan.dtype) or x.shape != shape or not x.flags.c_contiguous:
         raise UsageError(
-            f"x is {x.dtype} {x.shape}; this plan takes a C-contiguous float32 array {shape}"
+            f"x is {x.dtype} {x.shape}; this plan takes a C-contiguous {plan.dtype} array {shape}"
         )
     if schedule not in SCHEDULES:
         raise UsageError(f"schedule={schedule!r} is unknown: choose one of {', '.join(SCHEDULES)}")
@@ -149,7 +159,8 @@ def _check_launch(source: Source, launch: Launch) -> None:
 def job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int, workers: int) -> str:
     """Return the job in the words that runtime/job.cpp reads."""
     numbers = {"rows": str(plan.rows), "cols": str(plan.cols)}
-    lines = [f"schedule {schedule}", f"seed {seed}", f"workers {workers}"]
+    word = min(_MAX_WORD_BYTES, plan.dtype.bytes, plan.out_dtype.bytes)
+    lines = [f"schedule {schedule}", f"seed {seed}", f"workers {workers}", f"word {word}"]
     lines += buffers.job_lines()
     for launch in plan.launches:
         known = {**numbers, "launch": str(launch.number)}
@@ -188,8 +199,9 @@ def _check_guards(source: Source, plan: LaunchPlan, buffers: Buffers, region: Re
     byte = buffers.first_overwritten(region)
     if byte is None:
         return
-    elements = (region.skipped + region.size) // _ELEMENT_BYTES
+    size = _element_bytes(plan, region.name)
+    elements = (region.skipped + region.size) // size
     raise KernelFault(
         f"{source.shown_name}: {kernel_names(plan)}: wrote outside {region.name}, to element "
-        f"{byte // _ELEMENT_BYTES} of {elements} ({plan.rows} rows of {plan.cols})"
+        f"{byte // size} of {elements} ({plan.rows} rows of {plan.cols})"
     )

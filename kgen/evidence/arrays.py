@@ -11,14 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgen.errors import UsageError
+from kgen.numpy_types import numpy_dtype
+from kgen.specs.choice import Element
+from kgen.specs.declared import FLOAT32, choices
 
 _ARCHIVE = b"PK"
 _MAX_REASON = 160
 
 
-def load(path: Path) -> NDArray[np.float32]:
-    """Return the float32 array that `numpy.save` wrote to `path`, a pipe included.
+# What NumPy makes of a type that it lacks, and what people keep its bits as.
+_BITS = ("V2", "uint16")
 
+
+def load(path: Path, element: Element = FLOAT32) -> NDArray[Any]:
+    """Return the array of elements that `numpy.save` wrote to `path`, a pipe included.
+
+    A file cannot say that it holds bfloat16: where that is wanted, two bytes are taken for it.
     Raises UsageError when there is no such array.
     """
     try:
@@ -32,11 +40,23 @@ def load(path: Path) -> NDArray[np.float32]:
         raise UsageError(
             f"{path} cannot be read as a .npy array: {reason[:_MAX_REASON] or 'it is none'}"
         ) from None
-    if loaded.dtype != np.float32:
+    wanted = numpy_dtype(element)
+    if wanted.kind == "V" and loaded.dtype in map(np.dtype, _BITS):
+        return loaded.view(wanted)
+    if loaded.dtype != wanted:
         raise UsageError(
-            f"{path} holds {loaded.dtype}; save it as float32: x.astype(numpy.float32)"
+            f"{path} holds {loaded.dtype}, and the kernel takes {wanted}; {_way(loaded, wanted)}"
         )
     return loaded
+
+
+def _way(loaded: NDArray[Any], wanted: np.dtype[Any]) -> str:
+    """Return what to do with a file of another type."""
+    if str(loaded.dtype) in choices("dtype"):
+        return f"use dtype={loaded.dtype}, or save it as {wanted}: x.astype({str(wanted)!r})"
+    if loaded.dtype == np.dtype("V2"):
+        return "if these are bfloat16, use dtype=bfloat16"
+    return f"save it as {wanted}: x.astype({str(wanted)!r})"
 
 
 def _array(file: IO[bytes]) -> NDArray[Any]:

@@ -22,11 +22,13 @@ from kgen.evidence.failures import (
 from kgen.evidence.far_rows import far_rows, far_shape
 from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.memory import require_memory
-from kgen.evidence.reference import judge
+from kgen.evidence.reference import criterion, judge
 from kgen.execute import Target, run, run_last_rows, source_for, target_name, target_spec
-from kgen.launch import serial_additions
+from kgen.numpy_types import numpy_dtype
 from kgen.shape import Shape
 from kgen.sources.source import Source
+from kgen.specs.choice import Element
+from kgen.specs.declared import FLOAT32
 from kgen.specs.rules import problems_for
 from kgen.specs.rules.shapes import most_rows
 from kgen.specs.spec import Spec
@@ -98,7 +100,7 @@ def check(
     for number, (rows, cols) in enumerate(boundary_shapes(spec) if shapes is None else shapes):
         source = source_for(target, rows, cols)
         used = _in_turn(inputs, rows, number)
-        x = mixed_rows(used, rows, cols)
+        x = mixed_rows(used, rows, cols, spec.dtype)
         row = CheckRow(target_name(target), rows, cols, used)
         walked = replace(source, spec=walking(source.spec))
         observed = (walked, x[: observed_rows(spec)], orders[-1], timeout_s)
@@ -139,7 +141,7 @@ def check_far_rows(
     if not shape:
         return
     rows, cols = shape
-    x = mixed_rows(inputs, far_rows(spec), cols)
+    x = mixed_rows(inputs, far_rows(spec), cols, spec.dtype)
     row = CheckRow(target_name(target), rows, cols, inputs)
     try:
         y = run_last_rows(target, x, rows, timeout_s)
@@ -201,7 +203,7 @@ def observed_rows(spec: Spec) -> int:
 
 def _judged(row: CheckRow, y: Matrix, x: Matrix, spec: Spec, head: str = "") -> CheckRow:
     """Return the row with the verdict on one more output."""
-    verdict = judge(y, x, serial_additions(spec, row.cols), spec.op)
+    verdict = judge(y, x, criterion(spec, row.cols))
     place = f"{head}input {row.inputs[verdict.row % len(row.inputs)]}: "
     # Another order of threads that fails as well tells nothing new.
     is_new = not verdict.ok and row.ok
@@ -213,16 +215,16 @@ def _judged(row: CheckRow, y: Matrix, x: Matrix, spec: Spec, head: str = "") -> 
     )
 
 
-def mixed_rows(inputs: tuple[str, ...], rows: int, cols: int) -> Matrix:
-    """Return a rows x cols matrix whose rows come from the inputs in turn.
+def mixed_rows(inputs: tuple[str, ...], rows: int, cols: int, element: Element = FLOAT32) -> Matrix:
+    """Return a rows x cols matrix of elements whose rows come from the inputs in turn.
 
     Raises MissingTool when this machine has not the memory for it.
     """
     require_memory(rows, cols)
-    x = np.empty((rows, cols), np.float32)
+    x = np.empty((rows, cols), numpy_dtype(element))
     for i, name in enumerate(inputs):
         part = x[i :: len(inputs)]
-        part[...] = make(name, len(part), cols)
+        part[...] = make(name, len(part), cols, element=element)
     return x
 
 

@@ -6,9 +6,9 @@ from kgen.specs.formula import ceil_div
 from kgen.specs.rules import problems_for
 from kgen.specs.spec import Spec
 
-# Offsets past these need more bits than an int or an unsigned has, the first one even when it
-# counts float4; wrapped, both are near 0, and no memory is there.
-_ELEMENTS = (2**34, 2**32)
+# Offsets past these need more bits than an int or an unsigned has, the one in bytes even when it
+# counts 16 of them; wrapped, both are near 0, and no memory is there.
+_BYTES, _ELEMENTS = 2**36, 2**32
 # Rows to look at: with odd cols, one on each place of a vector.
 _LEAST_ROWS = 4
 # Longer rows prove nothing that these do not, and cost time.
@@ -26,7 +26,7 @@ def far_shape(spec: Spec, lengths: list[int]) -> tuple[int, int] | None:
     best_first = sorted(lengths, key=lambda cols: (cols <= _MAX_COLS, cols % 2, cols), reverse=True)
     shapes = (
         (_whole_blocks(spec, ceil_div(elements, cols)) + far_rows(spec), cols)
-        for elements in _ELEMENTS
+        for elements in (_BYTES // spec.wide.bytes, _ELEMENTS)
         for cols in best_first
     )
     return next((shape for shape in shapes if not problems_for(spec, *shape)), None)

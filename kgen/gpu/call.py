@@ -13,6 +13,7 @@ from kgen.gpu.device import Gpu
 from kgen.gpu.memory import ALIGNMENT, MIN_GUARD_BYTES, Buffer, Matrix, no_memory
 from kgen.launch import Launch, LaunchPlan
 from kgen.limits import PORTABLE_CLUSTER_BLOCKS
+from kgen.numpy_types import numpy_dtype
 from kgen.toolchain import Binary, KernelResources
 
 # How PyCUDA packs an argument of a kernel: a pointer, or an int of 32 bits (checked to fit).
@@ -104,7 +105,7 @@ class Kernels:
 class Call:
     """One softmax call on guarded buffers of its own.
 
-    Made and used while the GPU's context is active. `x` is float32 of plan.rows x plan.cols. With
+    Made and used while the GPU's context is active. `x` is of plan.rows x plan.cols. With
     `is_bare` the buffers have neither guards nor poison.
     Raises UsageError when the GPU lacks the memory, or a block the shared memory.
     """
@@ -123,12 +124,13 @@ class Call:
         row_bytes = self.plan.cols * x.itemsize
         least = -(-max(row_bytes, MIN_GUARD_BYTES) // ALIGNMENT) * ALIGNMENT
         guard = 0 if is_bare else least
-        sizes = {"x": x.nbytes, "y": x.nbytes, "workspace": self.plan.workspace_bytes}
+        y_bytes = x.size * self.plan.out_dtype.bytes
+        sizes = {"x": x.nbytes, "y": y_bytes, "workspace": self.plan.workspace_bytes}
         try:
             buffers = {name: Buffer(self.driver, size, guard) for name, size in sizes.items()}
         except self.driver.MemoryError:
-            raise no_memory(self.plan.rows, self.plan.cols, 2) from None
-        self.driver.memcpy_htod(buffers["x"].address, np.ascontiguousarray(x))
+            raise no_memory(x, 2) from None
+        self.driver.memcpy_htod(buffers["x"].address, np.ascontiguousarray(x).view(np.uint8))
         return buffers
 
     def run_step_by_step(self) -> None:
@@ -146,8 +148,8 @@ class Call:
 
     def output(self) -> Matrix:
         """Return a copy of the output."""
-        y = np.empty((self.plan.rows, self.plan.cols), np.float32)
-        self.driver.memcpy_dtoh(y, self.buffers["y"].address)
+        y = np.empty((self.plan.rows, self.plan.cols), numpy_dtype(self.plan.out_dtype))
+        self.driver.memcpy_dtoh(y.view(np.uint8), self.buffers["y"].address)
         return y
 
     def free(self) -> None:

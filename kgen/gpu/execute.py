@@ -10,6 +10,7 @@ from kgen.gpu.call import Call
 from kgen.gpu.device import device_info, gpu
 from kgen.gpu.memory import Matrix
 from kgen.launch import LaunchPlan
+from kgen.numpy_types import numpy_dtype
 from kgen.toolchain import Binary, CompileOptions, compile_cubin
 from kgen.toolchain.source import Compilable
 
@@ -36,7 +37,7 @@ def run(
     binary: Binary | None = None,
     is_bare: bool = False,
 ) -> Matrix:
-    """Return the kernel's output for `x`, float32 of plan.rows x plan.cols like the result.
+    """Return the kernel's output for `x`, of plan.rows x plan.cols like the result.
 
     The output starts as NaN, and NaN guard rows surround the input, so elements that are not
     written and values from outside the input show up as NaN. Raises KernelFault naming the kernel
@@ -47,10 +48,10 @@ def run(
     filled, as tools want it that watch memory.
     """
     if not plan.launches:
-        return np.empty((plan.rows, plan.cols), np.float32)
-    if x.shape != (plan.rows, plan.cols) or x.dtype != np.float32:
+        return np.empty((plan.rows, plan.cols), numpy_dtype(plan.out_dtype))
+    if x.shape != (plan.rows, plan.cols) or x.dtype != numpy_dtype(plan.dtype):
         raise ValueError(
-            f"the plan is for float32 {plan.rows} x {plan.cols}, not {x.dtype}{x.shape}"
+            f"the plan is for {plan.dtype} {plan.rows} x {plan.cols}, not {x.dtype}{x.shape}"
         )
     binary = binary or compile_cubin(source, device_info().arch, options)
     with gpu().active():

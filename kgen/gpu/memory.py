@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgen.errors import UsageError
+from kgen.numpy_types import numpy_dtype
+from kgen.specs.choice import Element
+from kgen.specs.declared import FLOAT32
 
-Matrix = NDArray[np.float32]
+Matrix = NDArray[Any]
 
-# Four bytes of it make a NaN: an element that nobody wrote is one, and so is a value from a guard.
+# As many bytes as an element has make a NaN: an element that nobody wrote is one, and so is a value
+# from a guard.
 POISON = 0xFF
 # What mem_alloc aligns to; guards are multiples of it, so that they do not change alignment.
 ALIGNMENT = 256
@@ -49,10 +53,10 @@ class Buffer:
 
 
 class MatrixBuffer:
-    """A rows x cols matrix of float32 on the device, which other CUDA libraries can wrap."""
+    """A rows x cols matrix of elements on the device, which other CUDA libraries can wrap."""
 
-    def __init__(self, buffer: Buffer, shape: tuple[int, int]) -> None:
-        self.buffer, self.shape = buffer, shape
+    def __init__(self, buffer: Buffer, shape: tuple[int, int], dtype: Element = FLOAT32) -> None:
+        self.buffer, self.shape, self.dtype = buffer, shape, dtype
 
     @property
     def address(self) -> int:
@@ -61,41 +65,54 @@ class MatrixBuffer:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {"shape": self.shape, "typestr": "<f4", "data": (self.address, False), "version": 3}
+        typestr = f"<{_kind(self.dtype)}{self.dtype.bytes}"
+        return {
+            "shape": self.shape,
+            "typestr": typestr,
+            "data": (self.address, False),
+            "version": 3,
+        }
 
     def fill(self, x: Matrix) -> None:
         """Copy a matrix of this shape to the device."""
-        self.buffer.driver.memcpy_htod(self.address, np.ascontiguousarray(x))
+        self.buffer.driver.memcpy_htod(self.address, np.ascontiguousarray(x).view(np.uint8))
 
     def poison(self) -> None:
         """Make every element NaN."""
         self.buffer.driver.memset_d8(self.address, POISON, self.buffer.nbytes)
 
 
-def fetch(driver: Any, array: Any) -> Matrix:
-    """Return a copy of a contiguous float32 array with a `__cuda_array_interface__`.
+def _kind(element: Element) -> str:
+    """Return how the interface calls a type; of one that it lacks it has the bits."""
+    return "f" if numpy_dtype(element).kind == "f" else "u"
+
+
+def fetch(driver: Any, array: Any, element: Element = FLOAT32) -> Matrix:
+    """Return a copy of a contiguous array of elements with a `__cuda_array_interface__`.
 
     Raises UsageError when it is not such an array.
     """
-    y = np.empty(array.__cuda_array_interface__["shape"], np.float32)
-    driver.memcpy_dtoh(y, address_of(array))
+    y = np.empty(array.__cuda_array_interface__["shape"], numpy_dtype(element))
+    driver.memcpy_dtoh(y.view(np.uint8), address_of(array, element))
     return y
 
 
-def address_of(array: Any) -> int:
+def address_of(array: Any, element: Element = FLOAT32) -> int:
     """Return where the first element of such an array is. Raises UsageError as `fetch` does."""
     interface = array.__cuda_array_interface__
-    if interface["typestr"] != "<f4" or interface.get("strides"):
+    kind, size = interface["typestr"][1], int(interface["typestr"][2:])
+    is_other = size != element.bytes or (kind != _kind(element) and _kind(element) == "f")
+    if is_other or interface.get("strides"):
         raise UsageError(
             f"the result is {interface['typestr']} with strides {interface.get('strides')}; a "
-            "contiguous array of float32 is needed"
+            f"contiguous array of {element} is needed"
         )
     return int(interface["data"][0])
 
 
-def no_memory(rows: int, cols: int, matrices: int) -> UsageError:
+def no_memory(x: Matrix, matrices: int) -> UsageError:
     """Return the refusal of a shape that the GPU cannot hold."""
     return UsageError(
-        f"a matrix of {rows} x {cols} takes {4 * rows * cols} bytes, and the GPU has not memory "
-        f"for {matrices} of them; choose a smaller shape"
+        f"a matrix of {x.shape[0]} x {x.shape[1]} takes {x.nbytes} bytes, and the GPU has not "
+        f"memory for {matrices} of them; choose a smaller shape"
     )

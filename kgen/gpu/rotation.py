@@ -11,6 +11,9 @@ from typing import NamedTuple
 from kgen.gpu.device import Gpu
 from kgen.gpu.graph import Graph
 from kgen.gpu.memory import Buffer, Matrix, MatrixBuffer, no_memory
+from kgen.numpy_types import element_of
+from kgen.specs.choice import Element
+from kgen.specs.declared import FLOAT32
 
 Issue = Callable[[], object]
 
@@ -18,20 +21,25 @@ Issue = Callable[[], object]
 class Rotation:
     """`count` pairs of x and y, every x filled with the same matrix, on one stream.
 
+    The elements of y are of `out_dtype`.
+
     Made and used while the GPU's context is active. Raises UsageError without the memory for it.
     """
 
-    def __init__(self, gpu: Gpu, x: Matrix, count: int) -> None:
+    def __init__(self, gpu: Gpu, x: Matrix, count: int, out_dtype: Element = FLOAT32) -> None:
         self.gpu, self.stream = gpu, gpu.driver.Stream()
         try:
-            self.pairs = [(self._matrix(x), self._matrix(x)) for _ in range(count)]
+            self.pairs = [
+                (self._matrix(x, element_of(x)), self._matrix(x, out_dtype)) for _ in range(count)
+            ]
         except gpu.driver.MemoryError:
-            raise no_memory(x.shape[0], x.shape[1], 2 * count) from None
+            raise no_memory(x, 2 * count) from None
         for source, _ in self.pairs:
             source.fill(x)
 
-    def _matrix(self, x: Matrix) -> MatrixBuffer:
-        return MatrixBuffer(Buffer(self.gpu.driver, x.nbytes, 0), (x.shape[0], x.shape[1]))
+    def _matrix(self, x: Matrix, element: Element) -> MatrixBuffer:
+        buffer = Buffer(self.gpu.driver, x.size * element.bytes, 0)
+        return MatrixBuffer(buffer, (x.shape[0], x.shape[1]), element)
 
     def poison(self) -> None:
         """Make every output NaN."""

@@ -27,7 +27,9 @@ def profile_on_cpu(job: ProfileTarget, arch: str) -> Profile:
     source = job.source()
     resources = _resources(source, job.cols, arch)
     launches = []
-    for counts in observe(source, make("uniform", job.rows, job.cols)).counts:
+    for counts in observe(
+        source, make("uniform", job.rows, job.cols, element=source.spec.dtype)
+    ).counts:
         counted = {"global_loads": counts.global_loads, "global_stores": counts.global_stores}
         known = {**counted, **resources.get(counts.kernel, {})}
         measured = {_NCU_NAMES[key]: value for key, value in known.items()}

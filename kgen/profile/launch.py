@@ -14,8 +14,8 @@ from pathlib import Path
 from kgen import gpu
 from kgen.errors import CheckFailed, KgenError
 from kgen.evidence.inputs import make
-from kgen.evidence.reference import judge
-from kgen.launch import plan, serial_additions
+from kgen.evidence.reference import criterion, judge
+from kgen.launch import plan
 from kgen.overlay import OURS, overlay
 from kgen.profile.job import TEMPLATES, ProfileTarget
 
@@ -26,9 +26,9 @@ def launch(job: ProfileTarget) -> None:
     Raises CheckFailed when the output is wrong, and what compiling and running raise.
     """
     source = job.source()
-    x = make("uniform", job.rows, job.cols)
+    x = make("uniform", job.rows, job.cols, element=source.spec.dtype)
     y = gpu.run(source, plan(source, job.rows, job.cols), x, is_bare=True)
-    verdict = judge(y, x, serial_additions(source.spec, job.cols), source.spec.op)
+    verdict = judge(y, x, criterion(source.spec, job.cols))
     if not verdict.ok:
         raise CheckFailed(f"{job} is wrong: {verdict.reason}")
 

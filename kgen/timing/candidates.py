@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgen.errors import UsageError
-from kgen.evidence.reference import SOFTMAX
+from kgen.evidence.reference import Criterion, criterion, criterion_of
 from kgen.execute import Target, source_for, target_name, target_spec
-from kgen.launch import Launch, LaunchPlan, plan, serial_additions
+from kgen.launch import Launch, LaunchPlan, plan
 from kgen.limits import WARP_SIZE, arch_number
 from kgen.sources.source import Source
-from kgen.specs.choice import MAX_ACCESS_BYTES, Element, Op
+from kgen.specs.choice import MAX_ACCESS_BYTES, Element
 from kgen.specs.formula import ceil_div
 from kgen.specs.rules import require_valid
 from kgen.specs.types import BOTH_FLOAT32, Types, common_types, types_of
@@ -27,6 +27,9 @@ COPY_THREADS = 256
 # Kernels of the file, with the vectors that a thread of theirs copies.
 COPY_KERNELS = {"copy_one": 1, "copy_four": 4}
 
+# What is asked of what is not judged by it.
+_ANY = Criterion(0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
@@ -34,8 +37,7 @@ class Candidate:
 
     It is a source with its plan or a peer; a copy without a source is the driver's own. `types` are
     those of the matrices that it reads and writes. `binary` is what compiling the source gave, once
-    that was done. `serial_additions` is how many values one of its threads adds up one after the
-    other.
+    that was done. `criterion` is what is asked of its output.
     """
 
     kind: Kind
@@ -47,13 +49,8 @@ class Candidate:
     plan: LaunchPlan | None = None
     binary: Result | None = None
     peer: Peer | None = None
-    serial_additions: int = 0
+    criterion: Criterion = _ANY
     reason: str = ""
-
-    @property
-    def op(self) -> Op:
-        """What it computes; a peer is a softmax."""
-        return self.source.spec.op if isinstance(self.source, Source) else SOFTMAX
 
     @property
     def is_kernel(self) -> bool:
@@ -92,8 +89,8 @@ def _of_target(target: Target, rows: int, cols: int) -> Candidate:
 def with_source(candidate: Candidate, source: Source) -> Candidate:
     """Return a candidate as what is compiled, verified and measured."""
     launches = plan(source, candidate.rows, candidate.cols)
-    additions = serial_additions(source.spec, candidate.cols)
-    return replace(candidate, source=source, plan=launches, serial_additions=additions)
+    asked = criterion(source.spec, candidate.cols)
+    return replace(candidate, source=source, plan=launches, criterion=asked)
 
 
 def of_peers(
@@ -104,8 +101,9 @@ def of_peers(
     Nobody knows how a peer adds up; a thread of its could have the row's 32nd part.
     """
     additions = ceil_div(cols, WARP_SIZE) + WARP_SIZE
+    asked = criterion_of(types.out_dtype, additions)
     any_peer = Candidate(
-        kind=Kind.PEER, name="", rows=rows, cols=cols, types=types, serial_additions=additions
+        kind=Kind.PEER, name="", rows=rows, cols=cols, types=types, criterion=asked
     )
     return [replace(any_peer, name=peer.name, peer=peer) for peer in peers]
 

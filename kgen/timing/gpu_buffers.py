@@ -11,6 +11,9 @@ from kgen.gpu.device import device_info, gpu
 from kgen.gpu.execute import called
 from kgen.gpu.memory import Buffer, Matrix, MatrixBuffer, fetch
 from kgen.gpu.rotation import Issue, LaunchSampler, ReplaySampler, Rotation, Sample
+from kgen.numpy_types import element_of
+from kgen.specs.choice import Element
+from kgen.specs.declared import FLOAT32
 from kgen.store.measurement import Kind
 from kgen.timing.candidates import Candidate
 from kgen.timing.gpu_judge import DeviceOutput, GpuJudge
@@ -66,11 +69,13 @@ class GpuCandidate:
 class GpuBuffers:
     """The GPU with the buffers of one shape; made in the process that uses it."""
 
-    def __init__(self, x: Matrix, protocol: Protocol) -> None:
+    def __init__(self, x: Matrix, protocol: Protocol, out_dtype: Element = FLOAT32) -> None:
         self.gpu, self.protocol = gpu(), protocol
-        count = protocol.pairs(x.nbytes, device_info().l2_bytes)
+        self.out_dtype = out_dtype
+        pair_bytes = x.nbytes + x.size * out_dtype.bytes
+        count = protocol.pairs(pair_bytes // 2, device_info().l2_bytes)
         with self.active("filling the buffers"):
-            self.rotation = Rotation(self.gpu, x, count)
+            self.rotation = Rotation(self.gpu, x, count, out_dtype)
         self.judge = GpuJudge(self.gpu, self.rotation.stream)
 
     @property
@@ -90,7 +95,7 @@ class GpuBuffers:
     def output(self, candidate: Candidate, result: object) -> Matrix | DeviceOutput:
         """Return what a candidate left on the GPU: here, or if it is large there."""
         if candidate.kind is Kind.COPY or candidate.rows * candidate.cols < LARGE:
-            return fetch(self.gpu.driver, result)
+            return fetch(self.gpu.driver, result, self.out_dtype)
         return DeviceOutput(self.judge, result)
 
     def run(self, candidate: Candidate, x: Matrix) -> Matrix | DeviceOutput:
@@ -100,11 +105,12 @@ class GpuBuffers:
             with self.gpu.active():
                 name, binary = candidate.source.filename, self._binary(candidate)
                 y = called(name, binary, candidate.plan, x).buffers["y"]
-                return self.output(candidate, MatrixBuffer(y, shape))
+                return self.output(candidate, MatrixBuffer(y, shape, self.out_dtype))
         guard = 4096
         with self.active(candidate.name):
             source, target = (
-                MatrixBuffer(Buffer(self.gpu.driver, x.nbytes, guard), shape) for _ in range(2)
+                MatrixBuffer(Buffer(self.gpu.driver, x.size * of.bytes, guard), shape, of)
+                for of in (element_of(x), self.out_dtype)
             )
             source.fill(x)
             result = self.binder(candidate)(source, target)()

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgen.evidence.reference import Errors, Reference, Verdict, WorstElement, verdict_of
+from kgen.evidence.reference import Criterion, Errors, Reference, Verdict, WorstElement, verdict_of
 from kgen.gpu.device import Gpu, device_info
 from kgen.gpu.memory import address_of, fetch
-from kgen.specs.choice import Op
+from kgen.numpy_types import numpy_dtype
+from kgen.specs.choice import Element, Op
 from kgen.toolchain import compile_cubin
 from kgen.toolchain.source import PlainSource
 
@@ -25,11 +26,19 @@ THREADS, MOST_BLOCKS = 256, 1 << 16
 ERRORS = 4
 
 
-def judge_source(op: Op) -> PlainSource:
-    """Return the kernel that compares outputs of an operation with float64."""
-    scale = op.error_scale.c({"y": "(y)", "y_max": "(y_max)"})
-    defined = {"ERROR_SCALE(y, y_max)": f"({scale})", "THREADS": THREADS, "ERRORS": ERRORS}
-    lines = [f"#define {name} {value}\n" for name, value in defined.items()]
+def judge_source(asked: Criterion) -> PlainSource:
+    """Return the kernel that compares outputs with float64."""
+    element = asked.element
+    defined = {
+        "ELEMENT": element.c_type,
+        "TO_DOUBLE(x)": f"double({element.to_compute}(x))",
+        "ERROR_SCALE(y, y_max)": f"({asked.op.error_scale.c({'y': '(y)', 'y_max': '(y_max)'})})",
+        "SLACK(y)": f"({asked.relative_slack!r} * fabs(y) + {asked.absolute_slack!r})",
+        "THREADS": THREADS,
+        "ERRORS": ERRORS,
+    }
+    lines = [f"#include <{element.includes}>\n"] if element.includes else []
+    lines += [f"#define {name} {value}\n" for name, value in defined.items()]
     text = "".join(lines) + JUDGE_FILE.read_text(encoding="utf-8")
     return PlainSource("judge", text, ("judge",))
 
@@ -51,18 +60,18 @@ class GpuJudge:
 
     def __init__(self, gpu: Gpu, stream: Any) -> None:
         self.gpu, self.driver, self.stream = gpu, gpu.driver, stream
-        self.expected: dict[tuple[Reference, Op], Any] = {}
-        self.functions: dict[Op, Any] = {}
+        self.expected: dict[tuple[Reference, Op, Element], Any] = {}
+        self.functions: dict[str, Any] = {}
 
-    def judge(self, y: int, reference: Reference, serial_additions: int, op: Op) -> Verdict:
+    def judge(self, y: int, reference: Reference, asked: Criterion) -> Verdict:
         """Judge the output at address `y` as `reference.judge` does.
 
         Raises the driver's MemoryError where the float64 results do not fit.
         """
         rows, cols = reference.x.shape
-        expected = self._expected(reference, op)
+        expected = self._expected(reference, asked)
         errors = self.driver.mem_alloc(8 * ERRORS * rows)
-        self._function(op).prepared_async_call(
+        self._function(asked).prepared_async_call(
             (min(rows, MOST_BLOCKS), 1),
             (THREADS, 1, 1),
             self.stream,
@@ -75,30 +84,32 @@ class GpuJudge:
         errors.free()
         row = int(np.argmax(found[:, 0]))
         place = row * cols + int(found[row, 1])
-        got, right = np.empty(1, np.float32), np.empty(1)
-        self.driver.memcpy_dtoh(got, y + 4 * place)
+        got, right = np.empty(1, numpy_dtype(asked.element)), np.empty(1)
+        self.driver.memcpy_dtoh(got.view(np.uint8), y + got.itemsize * place)
         self.driver.memcpy_dtoh(right, int(expected) + 8 * place)
-        worst = worst_of(found, float(got[0]), float(right[0]), op)
-        return verdict_of([worst], serial_additions, cols, op)
+        worst = worst_of(found, float(got[0]), float(right[0]), asked.op)
+        return verdict_of([worst], asked, cols)
 
-    def _expected(self, reference: Reference, op: Op) -> Any:
+    def _expected(self, reference: Reference, asked: Criterion) -> Any:
         """Return the results in float64 on the GPU."""
-        if (reference, op) not in self.expected:
+        key = (reference, asked.op, asked.element)
+        if key not in self.expected:
             allocation = self.driver.mem_alloc(8 * reference.x.size)
             address = int(allocation)
-            for part in reference.expected(op):
+            for part in map(asked.stored, reference.expected(asked.op)):
                 self.driver.memcpy_htod(address, np.ascontiguousarray(part))
                 address += part.nbytes
-            self.expected[reference, op] = allocation
-        return self.expected[reference, op]
+            self.expected[key] = allocation
+        return self.expected[key]
 
-    def _function(self, op: Op) -> Any:
-        if op not in self.functions:
-            binary = compile_cubin(judge_source(op), device_info().arch)
+    def _function(self, asked: Criterion) -> Any:
+        source = judge_source(asked)
+        if source.text not in self.functions:
+            binary = compile_cubin(source, device_info().arch)
             function = self.driver.module_from_buffer(binary.image).get_function("judge")
             function.prepare("PPPii")
-            self.functions[op] = function
-        return self.functions[op]
+            self.functions[source.text] = function
+        return self.functions[source.text]
 
 
 @dataclass(frozen=True)
@@ -108,12 +119,12 @@ class DeviceOutput:
     gpu_judge: GpuJudge
     y: Any
 
-    def judge(self, reference: Reference, serial_additions: int, op: Op) -> Verdict:
+    def judge(self, reference: Reference, asked: Criterion) -> Verdict:
         """Return the verdict, as `reference.judge` does; that one's where memory is short."""
         gpu = self.gpu_judge.gpu
         with gpu.active(), gpu.blaming("judging the output"):
             try:
-                y = address_of(self.y)
-                return self.gpu_judge.judge(y, reference, serial_additions, op)
+                y = address_of(self.y, asked.element)
+                return self.gpu_judge.judge(y, reference, asked)
             except gpu.driver.MemoryError:
-                return reference.judge(fetch(gpu.driver, self.y), serial_additions, op)
+                return reference.judge(fetch(gpu.driver, self.y, asked.element), asked)

@@ -1,6 +1,7 @@
 // What each row of a large output is off by, against float64: a block for a row, and further ones.
-// Defined are ERROR_SCALE(y, y_max), what an error is relative to, of the expected element and its
-// row's largest, the THREADS of a block and the ERRORS of a row: the relative one, its column, the
+// Defined are the ELEMENT of the output and TO_DOUBLE(x), what it is; ERROR_SCALE(y, y_max), what an
+// error is relative to, of the expected element and its row's largest; SLACK(y), how far rounding
+// may take it; the THREADS of a block and the ERRORS of a row: the relative one, its column, the
 // absolute one, that of the row's sum.
 
 #include <cmath>
@@ -36,15 +37,15 @@ __device__ double reduce(double value) {
 
 // Where one of the two is not finite, only the same value is right.
 __device__ double error_of(double got, double expected) {
-    if (isfinite(got) && isfinite(expected)) return fabs(got - expected);
+    if (isfinite(got) && isfinite(expected)) return fmax(fabs(got - expected) - SLACK(expected), 0.0);
     return got == expected || (isnan(got) && isnan(expected)) ? 0.0 : INFINITY;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    judge(const float* __restrict__ y, const double* __restrict__ expected,
+    judge(const ELEMENT* __restrict__ y, const double* __restrict__ expected,
         double* __restrict__ errors, int rows, int cols) {
     for (int row = blockIdx.x; row < rows; row += gridDim.x) {
-        const float* got_row = y + static_cast<size_t>(row) * cols;
+        const ELEMENT* got_row = y + static_cast<size_t>(row) * cols;
         const double* expected_row = expected + static_cast<size_t>(row) * cols;
 
         double largest = -INFINITY;
@@ -59,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         double relative = -1.0, absolute = 0.0, sum = 0.0;
         int col = cols;
         for (int c = threadIdx.x; c < cols; c += THREADS) {
-            const double got = got_row[c];
+            const double got = TO_DOUBLE(got_row[c]);
             const double error = error_of(got, expected_row[c]);
             const double scale = isfinite(expected_row[c]) ? ERROR_SCALE(expected_row[c], y_max) : 1.0;
             if (error / scale > relative) {

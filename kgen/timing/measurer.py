@@ -92,13 +92,13 @@ class Measurer:
     @functools.cached_property
     def timed_input(self) -> Reference:
         """The benchmark's input, and what is expected of it."""
-        x = make(self.protocol.input_name, self.rows, self.cols, self.protocol.seed)
-        return Reference(rounded(x, self.types.dtype))
+        how = self.protocol
+        return Reference(make(how.input_name, self.rows, self.cols, how.seed, self.types.dtype))
 
     @functools.cached_property
     def mixed_input(self) -> Reference:
         """Rows of every kind of input in turn, and what is expected of them."""
-        return Reference(rounded(mixed_rows(ALL_INPUTS, self.rows, self.cols), self.types.dtype))
+        return Reference(mixed_rows(ALL_INPUTS, self.rows, self.cols, self.types.dtype))
 
     @functools.cached_property
     def device(self) -> Device:
@@ -190,11 +190,11 @@ class _HostCandidate:
 
 def _judge(candidate: Candidate, y: Matrix | DeviceOutput, reference: Reference) -> Verdict:
     if not isinstance(y, np.ndarray):
-        return y.judge(reference, candidate.serial_additions, candidate.op)
+        return y.judge(reference, candidate.criterion)
     if candidate.kind is Kind.COPY:
         same = _is_copy(y, rounded(reference.x, candidate.types.out_dtype))
         return Verdict(ok=same, reason="" if same else "the copy differs from what it copies")
-    return reference.judge(y, candidate.serial_additions, candidate.op)
+    return reference.judge(y, candidate.criterion)
 
 
 def _is_copy(y: Matrix, x: Matrix) -> bool:

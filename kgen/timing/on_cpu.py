@@ -13,7 +13,6 @@ from kgen.evidence.inputs import ALL_INPUTS, make
 from kgen.evidence.memory import machine_bytes, needed_bytes
 from kgen.evidence.reference import judge
 from kgen.machine_trouble import telling_trouble
-from kgen.numpy_types import rounded
 from kgen.processes import thread_pool
 from kgen.sources.source import Source
 from kgen.store.measurement import Kind, Measurement, Outcome, Provenance
@@ -82,9 +81,9 @@ def _measure(
 
 def _verified(candidate: Candidate, row: Measurement, timeout_s: float) -> Measurement:
     assert isinstance(candidate.source, Source) and candidate.plan
-    x = rounded(mixed_rows(ALL_INPUTS, row.rows, row.cols), row.dtype)
+    x = mixed_rows(ALL_INPUTS, row.rows, row.cols, candidate.types.dtype)
     y = cpu.run(candidate.source, candidate.plan, x, timeout_s=timeout_s)
-    verdict = judge(y, x, candidate.serial_additions, candidate.op)
+    verdict = judge(y, x, candidate.criterion)
     absolute, relative = verdict.errors
     return replace(
         row,
@@ -106,7 +105,8 @@ def _counted(candidate: Candidate, row: Measurement) -> Measurement:
         )
         return replace(row, remark=f"{NOT_TIMED}, and {too_many}")
     assert isinstance(candidate.source, Source) and candidate.plan
-    x = rounded(make(row.input_name, row.rows, row.cols, row.seed or 0), row.dtype)
+    element = candidate.types.dtype
+    x = make(row.input_name, row.rows, row.cols, row.seed or 0, element)
     total = cpu.observe(candidate.source, candidate.plan, x).total
     return replace(
         row,
