@@ -174,7 +174,10 @@ class TestOnAGpu:
             ("v5 v6:dtype=float16", "v5 of float32, v6:dtype=float16 of float16: what differs"),
             ("v5:dtype=bfloat16 v6 --dtype float16", "v5:dtype=bfloat16 of bfloat16, v6:dtype="),
             ("v5 --dtype float8", "dtype=float8 is not a choice; did you mean"),
-            ("v5 --dtype float64 --out-dtype float32", "dtype=float64 with out_dtype=float32"),
+            (
+                "v5 --dtype float64 --out-dtype float32 --on cpu",
+                "dtype=float64 with out_dtype=float32",
+            ),
         ],
     )
     def test_types_that_do_not_go_together(self, call: Call, arguments: str, words: str) -> None:
