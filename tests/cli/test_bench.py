@@ -161,7 +161,7 @@ class TestOnAGpu:
     def test_a_type_is_that_of_all_that_name_none(self, call: Call, db: Path) -> None:
         typed = ("--dtype", "bfloat16", "--out-dtype", "float32")
         ran = call("bench", "v5", "v6:dtype=bfloat16", *SMALL, *typed, "--baseline", "v5")
-        assert ran.code == 0
+        assert ran.code == 0 and ran.out.startswith("30 x 50 of bfloat16 to float32 on a fake; ")
         rows = stored(db)
         assert {(row.dtype, row.out_dtype) for row in rows.values()} == {("bfloat16", "float32")}
         ours = ["v5:dtype=bfloat16,out_dtype=float32", "v6:dtype=bfloat16,out_dtype=float32"]
