@@ -19,6 +19,7 @@ from kgen.cli.console import (
     print_json,
     print_table,
     time_option,
+    type_words,
 )
 from kgen.errors import CheckFailed, MachineTrouble, UsageError
 
@@ -96,7 +97,9 @@ def bench(
         print_json(objects(measured))
     else:
         method = str(how) if on == "gpu" else "verified and counted, not timed"
-        print_rows(f"{rows} x {cols} on {provenance.device}; {method}", measured)
+        types = type_words(*candidates[0].types)
+        of_types = f" of {types}" if types else ""
+        print_rows(f"{rows} x {cols}{of_types} on {provenance.device}; {method}", measured)
     _judge(measured, limit)
 
 

@@ -38,7 +38,9 @@ OnlyVariants = Annotated[
 Items = Annotated[
     str | None, typer.Option("--items", help="Set the axis items (items_per_thread).")
 ]
-Vec = Annotated[int | None, typer.Option("--vec", help="Set the axis vec (vec_size): 1, 2 or 4.")]
+Vec = Annotated[
+    int | None, typer.Option("--vec", help="Set the axis vec (vec_size): 1, 2, 4 or 8.")
+]
 Threads = Annotated[int | None, typer.Option("--threads", help="Set the axis threads.")]
 Dtype = Annotated[
     str | None,

@@ -46,6 +46,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "bench": (
         ("bench v3 v5 v7 --rows 1024 --cols 4096 --peers", "beside others' softmax"),
         ("bench v5 v7 --baseline v5 --fail-if-slower 2%", "for a script to judge"),
+        ("bench v7 v11 --dtype bfloat16 --peers", "of 16 bits, and peers too"),
         ("bench v5 v7 --on cpu", "verified and counted without a GPU"),
     ),
     "reproduce": (
@@ -54,6 +55,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "sweep": (
         ("sweep --rows 1024 --cols 257,4096", "what is likely to be fast"),
+        ("sweep --cols 4096 --dtype bfloat16 --out-dtype float32", "of two types"),
         ("sweep --variants v5,v7 --axis threads=64..512:64 --axis vec=1,4", ""),
         ("sweep --all --where 'threads_per_row <= cols' --dry-run", "only the plan"),
         ("sweep --variants v5,v8 --rows 256 --on cpu", "ranked by a model"),
@@ -66,6 +68,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "tune": (
         ("tune --out tuned.json", "keeps the winners"),
         ("tune --out tuned.json --lookup 1024x4096", "the variant for a shape"),
+        ("tune --lookup 1024x4096 --dtype bfloat16", "and for a type"),
     ),
     "doctor": (("doctor", "what this machine has and lacks"),),
     "completion": (("completion zsh", "the script for zsh"),),

@@ -161,7 +161,7 @@ class TestOnAGpu:
     def test_a_type_is_that_of_all_that_name_none(self, call: Call, db: Path) -> None:
         typed = ("--dtype", "bfloat16", "--out-dtype", "float32")
         ran = call("bench", "v5", "v6:dtype=bfloat16", *SMALL, *typed, "--baseline", "v5")
-        assert ran.code == 0
+        assert ran.code == 0 and ran.out.startswith("30 x 50 of bfloat16 to float32 on a fake; ")
         rows = stored(db)
         assert {(row.dtype, row.out_dtype) for row in rows.values()} == {("bfloat16", "float32")}
         ours = ["v5:dtype=bfloat16,out_dtype=float32", "v6:dtype=bfloat16,out_dtype=float32"]
@@ -174,7 +174,10 @@ class TestOnAGpu:
             ("v5 v6:dtype=float16", "v5 of float32, v6:dtype=float16 of float16: what differs"),
             ("v5:dtype=bfloat16 v6 --dtype float16", "v5:dtype=bfloat16 of bfloat16, v6:dtype="),
             ("v5 --dtype float8", "dtype=float8 is not a choice; did you mean"),
-            ("v5 --dtype float64 --out-dtype float32", "dtype=float64 with out_dtype=float32"),
+            (
+                "v5 --dtype float64 --out-dtype float32 --on cpu",
+                "dtype=float64 with out_dtype=float32",
+            ),
         ],
     )
     def test_types_that_do_not_go_together(self, call: Call, arguments: str, words: str) -> None:

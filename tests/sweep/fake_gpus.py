@@ -67,6 +67,7 @@ class FakeDevice:
 
     def run(self, candidate: Candidate, x: Matrix) -> Matrix:
         self.gpu.visit(candidate.name)
+        assert x.dtype == numpy_dtype(candidate.types.dtype)
         return output(candidate, x)
 
     def load(self, candidate: Candidate) -> TimedCandidate:

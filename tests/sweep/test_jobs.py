@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kgen.specs.types import find_types
 from kgen.store.database import open_store
 from kgen.store.measurement import Measurement, Outcome, Provenance
 from kgen.sweep.jobs import Job, jobs_of, unmeasured
@@ -37,6 +38,14 @@ def job_after(path: Path, change: Callable[[Measurement], Measurement]) -> Job:
 def test_a_complete_row_is_not_measured_again(tmp_path: Path) -> None:
     job = job_after(tmp_path, lambda row: row)
     assert job.candidates == [] and [row.variant for row in job.done] == ["v5"]
+
+
+def test_a_job_and_its_candidates_have_the_types_of_the_plan(tmp_path: Path) -> None:
+    axes = {"dtype": ["bfloat16"], "out_dtype": ["float32"]}
+    with open_store(tmp_path / "db.sqlite") as store:
+        (job,) = jobs_of(plan(Space.make(["v5"], [8], [64], axes)), store, PROTOCOL, PLACE)
+    (candidate,) = job.candidates
+    assert job.types == candidate.types == find_types("bfloat16", "float32")
 
 
 def test_an_incomplete_one_goes_on_from_its_samples(tmp_path: Path) -> None:
