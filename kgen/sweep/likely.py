@@ -34,7 +34,7 @@ LIKE_OTHERS = 0.007
 # Rows that a part of a warp, or one warp, keeps in its registers are shorter than this; and those
 # that pay the way through shared memory, if their ends are off a vector's boundary.
 SHORT_COLS = 4096
-CHUNKED_COLS = 512
+CHUNKED_BYTES = 2048
 # Elements of such a row for a thread: with fewer it works on little, with more a block on few rows.
 CHUNK_ITEMS = range(4, 25)
 # And those that registers hold without shared memory's help than this, about.
@@ -76,7 +76,7 @@ def _families(rows: int, cols: int, types: Types) -> Iterator[tuple[str, Axes]]:
     if rows * cols <= FEW_ELEMENTS:
         kept["static_cols"] = (None, cols)
     if cols <= SHORT_COLS:
-        yield from _short(shifted, cols)
+        yield from _short(shifted, cols, types)
     yield "v7", {"threads_per_block": _THREADS, **shifted}
     yield "v11", {"threads_per_block": _THREADS, **kept}
     for blocks, clusters in REFERENCE_GPU.clusters.items():
@@ -109,7 +109,7 @@ def _widest_vec(types: Types) -> int:
     return max(types, key=lambda element: element.bytes).vec_sizes[-1]
 
 
-def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
+def _short(shifted: Axes, cols: int, types: Types) -> Iterator[tuple[str, Axes]]:
     """Rows of a part of a warp, or of one warp."""
     lanes: Axes = {
         "threads_per_row": (1, 2, 4, 8, 16, 32),
@@ -121,7 +121,7 @@ def _short(shifted: Axes, cols: int) -> Iterator[tuple[str, Axes]]:
     yield _V10, lanes | shifted | {"row_loop": ("grid_stride",), "grid_blocks": grids}
     if cols <= WARP_SIZE * 4:
         yield f"{_V10},vec=1", lanes
-    if "unaligned" in shifted and cols <= CHUNKED_COLS:
+    if "unaligned" in shifted and cols * types.dtype.bytes <= CHUNKED_BYTES:
         yield "v12:items=auto", _chunked(cols)
 
 
