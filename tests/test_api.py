@@ -16,7 +16,7 @@ import pytest
 import kgen
 from kgen.errors import CompileFailed, UsageError
 from kgen.evidence.inputs import make
-from kgen.evidence.reference import judge, reference64
+from kgen.evidence.reference import Criterion, judge, reference64
 from kgen.specs.spec import Spec
 from kgen.specs.versions import VERSIONS
 from kgen.toolchain import CompileOptions
@@ -141,8 +141,8 @@ def test_no_warning_of_a_signalling_nan(cxx: None) -> None:
     with np.errstate(all="raise"), warnings.catch_warnings():
         warnings.simplefilter("error")
         y = kgen.run("v5", x)
-        verdict = judge(y, x, 40)
-        signalling = judge(x, x, 40)
+        verdict = judge(y, x, Criterion(40))
+        signalling = judge(x, x, Criterion(40))
     assert verdict.ok and np.isnan(y[1]).all() and not np.isnan(y[[0, 2]]).any()
     assert not signalling.ok
 

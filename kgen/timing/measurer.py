@@ -65,7 +65,7 @@ def open_gpu_buffers(x: Matrix, protocol: Protocol, out_dtype: Element) -> Devic
     """Return the GPU of this process with buffers for `x`. Raises MissingTool without one."""
     from kgen.timing.gpu_buffers import GpuBuffers
 
-    return GpuBuffers(x, protocol)
+    return GpuBuffers(x, protocol, out_dtype)
 
 
 class Measurer:

@@ -11,7 +11,7 @@ from kgen import cpu
 from kgen.errors import KernelFault
 from kgen.evidence.check import check, mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS
-from kgen.evidence.reference import judge
+from kgen.evidence.reference import Criterion, judge
 from kgen.execute import find_target, source_for
 from kgen.launch import LaunchPlan, plan
 from kgen.sources.source import Source
@@ -53,7 +53,7 @@ def again(of: Source, numbers: list[int]) -> LaunchPlan:
 def test_a_thousand_launches_leave_the_workspace_to_the_next(numbers: list[int]) -> None:
     of = source()
     y = cpu.run(of, again(of, numbers), X)
-    assert judge(y, X, 519, of.spec.op).ok
+    assert judge(y, X, Criterion(519, of.spec.op)).ok
     np.testing.assert_array_equal(y, cpu.run(of, again(of, [1]), X))
 
 
@@ -67,7 +67,7 @@ def test_messages_that_nobody_clears_are_found() -> None:
 def test_a_launch_that_was_broken_off_does_not_reach_the_next() -> None:
     """Every run begins with messages of another launch, which are NaN."""
     of = source()
-    assert judge(cpu.run(of, again(of, [1]), X), X, 519, of.spec.op).ok
+    assert judge(cpu.run(of, again(of, [1]), X), X, Criterion(519, of.spec.op)).ok
     careless = of.text.replace(RECEIVES, "while (word == 0);")
     assert careless != of.text
     with pytest.raises(KernelFault, match="bytes of the workspace that are not zero"):
@@ -82,7 +82,7 @@ def test_results_are_the_same_bits_in_every_order(variant: str) -> None:
         for schedule in cpu.SCHEDULES
         for seed in (1, 2)
     )
-    assert judge(first, X, 519, of.spec.op).ok
+    assert judge(first, X, Criterion(519, of.spec.op)).ok
     for y in others:
         np.testing.assert_array_equal(y.view(np.int32), first.view(np.int32))
 

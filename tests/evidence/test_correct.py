@@ -9,9 +9,8 @@ import kgen
 from kgen.errors import UsageError
 from kgen.evidence.check import boundary_shapes, check, mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, make
-from kgen.evidence.reference import judge
+from kgen.evidence.reference import Criterion, criterion, judge
 from kgen.execute import run
-from kgen.launch import serial_additions
 from kgen.specs.rules import problems_for
 from kgen.specs.rules.shapes import most_rows
 from kgen.specs.spec import Spec
@@ -76,7 +75,7 @@ def test_any_valid_combination_is_right(spec: Spec, cols: int, rows: int) -> Non
     if problems_for(spec, rows, cols):
         return
     x = mixed_rows(ALL_INPUTS, rows, cols)
-    verdict = judge(run(spec, x), x, serial_additions(spec, cols), spec.op)
+    verdict = judge(run(spec, x), x, criterion(spec, cols))
     assert verdict.ok, verdict.reason
 
 
@@ -105,7 +104,7 @@ def test_empty_inputs_give_empty_outputs(name: str, shape: tuple[int, ...]) -> N
 def test_a_vector_is_one_row(name: str) -> None:
     cols = 257 if problems_for(VERSIONS[name].spec, 1, 1000) else 1000
     x = make("uniform", 1, cols)[0]
-    assert judge(kgen.run(name, x)[None], x[None], 1000).ok
+    assert judge(kgen.run(name, x)[None], x[None], Criterion(1000)).ok
 
 
 def test_any_strides() -> None:

@@ -12,9 +12,9 @@ from kgen import cpu
 from kgen.evidence.check import check, mixed_rows
 from kgen.evidence.failures import MEMORY, OFFSETS, RACE, observed_failures
 from kgen.evidence.inputs import ALL_INPUTS, make
-from kgen.evidence.reference import judge
+from kgen.evidence.reference import Criterion, criterion, judge
 from kgen.execute import find_target, observe, source_for
-from kgen.launch import plan, serial_additions
+from kgen.launch import plan
 
 pytestmark = pytest.mark.usefixtures("cxx")
 
@@ -35,7 +35,7 @@ def test_rows_are_right(base: str, ahead: str, rows: int, cols: int) -> None:
     x = mixed_rows(ALL_INPUTS, rows, cols)
     for schedule in ("in_order", "reversed"):
         y = cpu.run(source, plan(source, rows, cols), x, schedule=schedule)
-        assert judge(y, x, serial_additions(source.spec, cols)).reason == ""
+        assert judge(y, x, criterion(source.spec, cols)).reason == ""
 
 
 @pytest.mark.parametrize("ahead", AHEAD)
@@ -68,7 +68,7 @@ def test_rows_are_right_wherever_they_lie(base: str, ahead: str) -> None:
     for offsets in PLACES:
         made = plan(source, *x.shape)
         y = cpu.run(source, made, x, offsets=offsets, schedule="reversed")
-        assert judge(y, x, serial_additions(source.spec, 518)).ok, offsets
+        assert judge(y, x, criterion(source.spec, 518)).ok, offsets
 
 
 @pytest.mark.parametrize("cols", [1, 3])
@@ -76,7 +76,7 @@ def test_rows_without_a_vector_come_in_bulk(cols: int) -> None:
     source = source_for(find_target(f"{CLUSTER},next_row=bulk"), 9, cols)
     assert source.spec.items_per_thread == 0
     x = make("uniform", 9, cols)
-    assert judge(cpu.run(source, plan(source, 9, cols), x), x, 9).ok
+    assert judge(cpu.run(source, plan(source, 9, cols), x), x, Criterion(9)).ok
 
 
 @pytest.mark.slow

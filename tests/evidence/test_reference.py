@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kgen.evidence import inputs, reference
-from kgen.evidence.reference import judge, reference64, row_sum_tolerance, tolerance
+from kgen.evidence.reference import Criterion, judge, reference64, row_sum_tolerance, tolerance
 
 NAN, INF = np.nan, np.inf
 
@@ -62,13 +62,13 @@ class TestTolerance:
     @pytest.mark.parametrize("cols", [257, 4096, 65536])
     def test_admits_a_correct_float32_loop(self, name, cols):
         x = inputs.make(name, 6, cols)
-        assert judge(serial_float32_softmax(x), x, serial_additions=cols).reason == ""
+        assert judge(serial_float32_softmax(x), x, Criterion(cols)).reason == ""
 
 
 class TestJudge:
     def test_accepts_the_rounded_reference(self):
         x = inputs.make("uniform", 5, 33)
-        verdict = judge(rounded_softmax(x), x, 8)
+        verdict = judge(rounded_softmax(x), x, Criterion(8))
         assert verdict.ok and verdict.reason == ""
         assert 0 < verdict.max_rel_error < 1e-7
         assert 0 < verdict.max_abs_error < verdict.max_rel_error
@@ -78,7 +78,7 @@ class TestJudge:
         x = inputs.make("uniform", 5, 33)
         y = rounded_softmax(x)
         y[3, 7] += 1e-4
-        verdict = judge(y, x, 8)
+        verdict = judge(y, x, Criterion(8))
         assert not verdict.ok
         assert verdict.worst[:2] == (3, 7)
         assert verdict.worst.got == y[3, 7]
@@ -88,7 +88,7 @@ class TestJudge:
 
     def test_rejects_zeros_for_a_long_row(self):
         x = inputs.make("zeros", 2, 1 << 21)
-        verdict = judge(np.zeros_like(x), x, 2048)
+        verdict = judge(np.zeros_like(x), x, Criterion(2048))
         assert not verdict.ok and verdict.max_abs_error < 1e-6
         assert verdict.max_rel_error == 1
 
@@ -97,16 +97,16 @@ class TestJudge:
         x[0, 0] = 100
         y = rounded_softmax(x)
         y[0, 5] += 1e-6
-        assert judge(y, x, 8).ok
+        assert judge(y, x, Criterion(8)).ok
         y[1, 5] += 1e-6
-        assert judge(y, x, 8).worst[:2] == (1, 5)
+        assert judge(y, x, Criterion(8)).worst[:2] == (1, 5)
 
     @pytest.mark.parametrize("value", [NAN, INF, -INF])
     def test_finite_reference_wants_finite_values(self, value):
         x = inputs.make("uniform", 3, 5)
         y = rounded_softmax(x)
         y[1, 4] = value
-        verdict = judge(y, x, 1)
+        verdict = judge(y, x, Criterion(1))
         assert not verdict.ok and verdict.worst[:2] == (1, 4)
         assert verdict.max_abs_error == verdict.max_rel_error == INF
         assert "row 1, column 4" in verdict.reason
@@ -116,10 +116,10 @@ class TestJudge:
     def test_nan_is_wanted_exactly_where_the_reference_has_it(self, name):
         x = inputs.make(name, 4, 9)
         y = rounded_softmax(x)
-        assert judge(y, x, 9).ok
+        assert judge(y, x, Criterion(9)).ok
         row = int(np.flatnonzero(np.isnan(y[:, 0]))[0])
         y[row, 6] = 0
-        verdict = judge(y, x, 9)
+        verdict = judge(y, x, Criterion(9))
         assert not verdict.ok and verdict.worst[:2] == (row, 6)
         assert "make it NaN" in verdict.reason
 
@@ -128,20 +128,20 @@ class TestJudge:
         x[:, 0] = 10  # the others are 2200 times smaller than the row's maximum
         y = rounded_softmax(x)
         y[2, 1:] *= np.float32(1.0005)
-        verdict = judge(y, x, 16)
+        verdict = judge(y, x, Criterion(16))
         assert verdict.max_rel_error < tolerance(16)
         assert not verdict.ok and "row 2 sums to 1 only within" in verdict.reason
 
     def test_judges_in_chunks(self, monkeypatch):
         x = inputs.make("with_nan", 10, 7)
         y = rounded_softmax(x)
-        whole = judge(y, x, 7)
+        whole = judge(y, x, Criterion(7))
         monkeypatch.setattr(reference, "CHUNK_ELEMENTS", 21)
-        assert judge(y, x, 7) == whole
+        assert judge(y, x, Criterion(7)) == whole
         y[9, 6] = 2
-        assert judge(y, x, 7).worst[:3] == (9, 6, 2)
+        assert judge(y, x, Criterion(7)).worst[:3] == (9, 6, 2)
         y[5, 1] = NAN
-        assert judge(y, x, 7).worst[:2] == (5, 1)
+        assert judge(y, x, Criterion(7)).worst[:2] == (5, 1)
 
     def test_chunks_bound_the_memory(self, monkeypatch):
         x = inputs.make("zeros", 64, 1 << 17)
@@ -152,11 +152,11 @@ class TestJudge:
             return real(x, op)
 
         monkeypatch.setattr(reference, "reference64", recorded)
-        assert judge(y, x, 512).ok
+        assert judge(y, x, Criterion(512)).ok
         assert max(seen) <= reference.CHUNK_ELEMENTS and sum(seen) == x.size
 
     @pytest.mark.parametrize("shape", [(0, 4), (4, 0)])
     def test_empty_is_right_and_another_shape_is_not(self, shape):
         empty = np.zeros(shape, np.float32)
-        assert judge(empty, empty, 0).ok
-        assert "(4, 4)" in judge(np.zeros((4, 4), np.float32), empty, 0).reason
+        assert judge(empty, empty, Criterion(0)).ok
+        assert "(4, 4)" in judge(np.zeros((4, 4), np.float32), empty, Criterion(0)).reason

@@ -11,7 +11,7 @@ import pytest
 from kgen import gpu
 from kgen.errors import KernelFault, MissingTool, UsageError
 from kgen.evidence import inputs
-from kgen.evidence.reference import judge
+from kgen.evidence.reference import Criterion, judge
 from kgen.gpu.call import Call
 from kgen.gpu.device import gpu as the_gpu
 from kgen.gpu.device import load_driver
@@ -38,18 +38,18 @@ class TestOnTheGpu:
     def test_right_results(self, device, rows, cols):
         x = inputs.make("uniform", rows, cols)
         y = gpu.run(softmax_source(), softmax_plan(rows, cols), x)
-        assert judge(y, x, cols).reason == ""
+        assert judge(y, x, Criterion(cols)).reason == ""
 
     @pytest.mark.parametrize("name", ["with_nan", "with_minus_inf", "all_minus_inf"])
     def test_special_values_pass_through(self, device, name):
         x = inputs.make(name, 6, 100)
         y = gpu.run(softmax_source(), softmax_plan(6, 100), x)
-        assert judge(y, x, 100).reason == ""
+        assert judge(y, x, Criterion(100)).reason == ""
 
     def test_an_input_that_is_not_contiguous(self, device):
         x = inputs.make("uniform", 100, 6).T
         y = gpu.run(softmax_source(), softmax_plan(6, 100), x)
-        assert judge(y, x, 100).reason == ""
+        assert judge(y, x, Criterion(100)).reason == ""
 
     def test_an_element_that_is_not_written_is_nan(self, device):
         right = run_variant(4, 50)
@@ -85,7 +85,7 @@ class TestOnTheGpu:
         touch = f"extern __shared__ float s[]; s[{last}] = x[0]; if (s[{last}] != x[0]) return;"
         x = inputs.make("uniform", 4, 50)
         plan = softmax_plan(4, 50, shared_bytes=shared_bytes)
-        assert judge(gpu.run(softmax_source(before=touch), plan, x), x, 50).reason == ""
+        assert judge(gpu.run(softmax_source(before=touch), plan, x), x, Criterion(50)).reason == ""
 
     def test_static_and_dynamic_shared_memory_count_together(self, device):
         touch = (
@@ -96,7 +96,7 @@ class TestOnTheGpu:
         most = load_driver().Device(0).get_attribute(limit)
         fits, exceeds = most - 16384, most - 16384 + 1
         plan = softmax_plan(4, 50, shared_bytes=fits)
-        assert judge(gpu.run(softmax_source(before=touch), plan, x), x, 50).reason == ""
+        assert judge(gpu.run(softmax_source(before=touch), plan, x), x, Criterion(50)).reason == ""
         with pytest.raises(UsageError, match=rf"16384 static, {exceeds} dynamic.* {most};"):
             plan = softmax_plan(4, 50, shared_bytes=exceeds)
             gpu.run(softmax_source(before=touch), plan, x)
@@ -114,7 +114,7 @@ class TestOnTheGpu:
             call = Call(the_gpu(), binary, plan, x)
             for _ in range(3):
                 call.run_step_by_step()
-                assert judge(call.output(), x, 10).reason == ""
+                assert judge(call.output(), x, Criterion(10)).reason == ""
             call.free()
 
     def test_a_shape_too_large_for_the_memory_is_refused(self, device):

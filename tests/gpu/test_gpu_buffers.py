@@ -10,7 +10,7 @@ import kgen
 from kgen import gpu
 from kgen.evidence.check import mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, make
-from kgen.evidence.reference import Reference
+from kgen.evidence.reference import Criterion, Reference
 from kgen.execute import find_target
 from kgen.gpu.memory import fetch
 from kgen.launch import Launch, LaunchPlan
@@ -47,7 +47,7 @@ def candidate(stem, rows, cols, **text):
         cols=cols,
         source=softmax_source(stem, **text),
         plan=softmax_plan(rows, cols, stem),
-        serial_additions=cols,
+        criterion=Criterion(cols),
     )
 
 
@@ -66,7 +66,7 @@ def test_samples_are_plausible_and_outputs_right(device, name, protocol):
         assert samples[-1].host_us < samples[-1].us
     for y in timed.outputs():
         assert isinstance(y, DeviceOutput)
-        assert y.judge(Reference(x), one.serial_additions, one.op).reason == ""
+        assert y.judge(Reference(x), one.criterion).reason == ""
     timed.free()
 
 
@@ -77,8 +77,8 @@ def test_the_gpu_judges_as_the_cpu_does(device, op):
     (one,) = variants(device, rows, cols, f"v3:op={op},items=auto")
     stage, y = GpuBuffers(x, WARM), gpu.run(one.source, one.plan, x)
     for reference in (Reference(x), Reference(np.roll(x, 1, axis=1))):
-        there = stage.run(one, x).judge(reference, one.serial_additions, one.op)
-        here = reference.judge(y, one.serial_additions, one.op)
+        there = stage.run(one, x).judge(reference, one.criterion)
+        here = reference.judge(y, one.criterion)
         assert (there.ok, there.reason) == (here.ok, here.reason)
         assert there.ok == (reference.x is x)
 

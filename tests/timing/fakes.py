@@ -15,7 +15,7 @@ import numpy as np
 
 from kgen.errors import CompileFailed, KernelFault, MissingTool, UsageError
 from kgen.evidence.inputs import Matrix
-from kgen.evidence.reference import reference64
+from kgen.evidence.reference import Criterion, reference64
 from kgen.gpu.rotation import Sample
 from kgen.launch import Launch, LaunchPlan
 from kgen.numpy_types import numpy_dtype
@@ -146,7 +146,7 @@ def variant(name: str, kind: Kind = Kind.VARIANT) -> Candidate:
         cols=COLS,
         source=PlainSource(name, f"// {name}", (name,)),
         plan=LaunchPlan(ROWS, COLS, (launch,)),
-        serial_additions=32,
+        criterion=Criterion(32),
     )
 
 
@@ -154,7 +154,7 @@ def peer(name: str) -> Candidate:
     """Return someone else's candidate, which needs no compiler."""
     plug_in = Peer(name, "", Path(f"{name}.py"))
     return Candidate(
-        kind=Kind.PEER, name=name, rows=ROWS, cols=COLS, peer=plug_in, serial_additions=64
+        kind=Kind.PEER, name=name, rows=ROWS, cols=COLS, peer=plug_in, criterion=Criterion(64)
     )
 
 

@@ -13,8 +13,9 @@ import kgen
 from kgen import cpu
 from kgen.errors import CompileFailed, MissingTool, UsageError
 from kgen.evidence.inputs import make
+from kgen.evidence.reference import criterion
 from kgen.execute import find_target
-from kgen.launch import plan, serial_additions
+from kgen.launch import plan
 from kgen.sources.source import Source
 from kgen.specs.types import find_types
 from kgen.store.measurement import Kind
@@ -46,7 +47,7 @@ def test_a_variant_has_its_source_and_plan() -> None:
     assert isinstance(candidate.source, Source) and candidate.is_kernel and not candidate.is_host
     assert candidate.source.text == kgen.render("v7:items=2").text
     assert candidate.plan == plan(candidate.source, 30, 1000)
-    assert candidate.serial_additions == serial_additions(candidate.source.spec, 1000)
+    assert candidate.criterion == criterion(candidate.source.spec, 1000)
 
 
 def test_items_follow_the_columns() -> None:
@@ -89,7 +90,7 @@ def test_peers_are_no_kernels() -> None:
     one = Peer("one", "somebody's", Path("one.py"))
     (candidate,) = of_peers([one], 3, 5000)
     assert (candidate.kind, candidate.name, candidate.peer) == (Kind.PEER, "one", one)
-    assert candidate.serial_additions > 5000 // 32 and not candidate.is_kernel
+    assert candidate.criterion.serial_additions > 5000 // 32 and not candidate.is_kernel
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 5), (64, 64), (30, 1027), (1024, 4096)])

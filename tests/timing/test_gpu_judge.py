@@ -13,46 +13,58 @@ from numpy.typing import NDArray
 from kgen import cpu
 from kgen.evidence.check import mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, make
-from kgen.evidence.reference import SOFTMAX, Reference, Verdict, reference64, verdict_of
+from kgen.evidence.reference import (
+    SOFTMAX,
+    Criterion,
+    Reference,
+    Verdict,
+    criterion_of,
+    reference64,
+    verdict_of,
+)
 from kgen.launch import Launch, LaunchPlan
+from kgen.numpy_types import element_of, finfo, rounded
 from kgen.sources.source import Source
 from kgen.specs.choice import Op
 from kgen.specs.declared import chosen
 from kgen.timing.gpu_judge import ERRORS, THREADS, DeviceOutput, judge_source, worst_of
 
 LOG_SOFTMAX: Any = chosen("op", "log_softmax")
-# x holds the output and, behind it, the float64 results; the errors go to y.
+# x holds the float64 results and, behind them, the output; the errors go to y.
 CALL = """
 extern "C" __global__ void on_cpu(const float* x, float* y, int rows, int cols) {
-    const int width = cols / 3;
-    const float* expected = x + static_cast<size_t>(rows) * width;
-    judge(x, reinterpret_cast<const double*>(expected), reinterpret_cast<double*>(y), rows, width);
+    const int width = cols / 4;
+    const double* expected = reinterpret_cast<const double*>(x);
+    const ELEMENT* got = reinterpret_cast<const ELEMENT*>(expected + rows * width);
+    judge(got, expected, reinterpret_cast<double*>(y), rows, width);
 }
 """
 ADDITIONS = 64
 
 
-def judged_on_gpu(y: NDArray[np.float32], x: NDArray[np.float32], op: Op, grid: int) -> Verdict:
+def judged_on_gpu(y: NDArray[Any], x: NDArray[Any], asked: Criterion, grid: int) -> Verdict:
     """Judge an output by the GPU's kernel."""
     rows, cols = y.shape
-    expected = np.concatenate(list(Reference(x).expected(op)))
-    packed = np.concatenate([y.ravel(), expected.ravel().view(np.float32)]).reshape(rows, 3 * cols)
+    expected = np.concatenate([asked.stored(part) for part in Reference(x).expected(asked.op)])
+    packed = np.zeros((rows, 4 * cols), np.float32)
+    memory = packed.reshape(-1).view(np.uint8)
+    memory[: expected.nbytes] = expected.reshape(-1).view(np.uint8)
+    memory[expected.nbytes : expected.nbytes + y.nbytes] = y.reshape(-1).view(np.uint8)
     spec: Any = SimpleNamespace(is_host=False, requires="")
-    source = Source(spec, "judge", judge_source(op).text + CALL, ("on_cpu",), None)
+    source = Source(spec, "judge", judge_source(asked).text + CALL, ("on_cpu",), None)
     launch = Launch("on_cpu", grid, THREADS, 0, ("x", "y", "rows", "cols"))
-    errors = cpu.run(source, LaunchPlan(rows, 3 * cols, (launch,)), packed)
+    errors = cpu.run(source, LaunchPlan(rows, 4 * cols, (launch,)), packed)
     found = errors.ravel().view(np.float64)[: rows * ERRORS].reshape(rows, ERRORS)
     row = int(np.argmax(found[:, 0]))
     col = int(found[row, 1])
-    worst = worst_of(found, float(y[row, col]), float(expected[row, col]), op)
-    return verdict_of([worst], ADDITIONS, cols, op)
+    worst = worst_of(found, float(y[row, col]), float(expected[row, col]), asked.op)
+    return verdict_of([worst], asked, cols)
 
 
-def judged_alike(
-    y: NDArray[np.float32], x: NDArray[np.float32], op: Op = SOFTMAX, grid: int = 3
-) -> Verdict:
+def judged_alike(y: NDArray[Any], x: NDArray[Any], op: Op = SOFTMAX, grid: int = 3) -> Verdict:
     """Return the verdict of the kernel, which must be that of the reference."""
-    here, there = Reference(x).judge(y, ADDITIONS, op), judged_on_gpu(y, x, op, grid)
+    asked = criterion_of(element_of(y), ADDITIONS, op)
+    here, there = Reference(x).judge(y, asked), judged_on_gpu(y, x, asked, grid)
     assert (there.ok, there.reason) == (here.ok, here.reason)
     assert there.max_abs_error == pytest.approx(here.max_abs_error, rel=1e-9)
     assert there.max_rel_error == pytest.approx(here.max_rel_error, rel=1e-9)
@@ -66,6 +78,17 @@ def judged_alike(
 def test_right_outputs_of_every_input(op: Op, cols: int) -> None:
     x = mixed_rows(ALL_INPUTS, 2 * len(ALL_INPUTS), cols)
     assert judged_alike(reference64(x, op).astype(np.float32), x, op).ok
+
+
+@pytest.mark.usefixtures("cxx")
+@pytest.mark.parametrize("word", ["float16", "bfloat16", "float64"])
+def test_outputs_of_every_type(word: str) -> None:
+    element: Any = chosen("dtype", word)
+    x = mixed_rows(ALL_INPUTS, len(ALL_INPUTS), 100, element)
+    y = rounded(reference64(x), word)
+    assert judged_alike(y, x).ok
+    y[0, 7] *= 1 + 4 * finfo(word).eps
+    assert judged_alike(y, x).ok == (word == "float64")
 
 
 @pytest.mark.usefixtures("cxx")
@@ -94,8 +117,8 @@ def test_where_memory_is_short_the_output_is_judged_here() -> None:
     class Full(SimpleNamespace):
         MemoryError = MemoryError
 
-    def fill(array: NDArray[np.float32], address: int) -> None:
-        array[:] = y
+    def fill(array: NDArray[np.uint8], address: int) -> None:
+        array[:] = y.view(np.uint8)
 
     def judge(*_: object) -> Verdict:
         raise MemoryError
@@ -107,6 +130,6 @@ def test_where_memory_is_short_the_output_is_judged_here() -> None:
         __cuda_array_interface__={"typestr": "<f4", "shape": (3, 5), "data": (4096, False)}
     )
     output = DeviceOutput(SimpleNamespace(gpu=gpu, judge=judge), result)  # type: ignore[arg-type]
-    assert output.judge(Reference(x), ADDITIONS, SOFTMAX).ok
+    assert output.judge(Reference(x), Criterion(ADDITIONS, SOFTMAX)).ok
     y[1, 1] = 1
-    assert not output.judge(Reference(x), ADDITIONS, SOFTMAX).ok
+    assert not output.judge(Reference(x), Criterion(ADDITIONS, SOFTMAX)).ok
