@@ -120,10 +120,10 @@ def test_run_takes_any_strides_and_leaves_its_input_alone(cxx: None) -> None:
     [
         (np.ma.masked_less(np.zeros((2, 3), np.float32), 1), r"MaskedArray; .*: numpy.ma.filled"),
         (np.zeros((2, 3), np.float32).view(Metres), "a Metres; kernels take a plain NumPy array"),
-        ([[1.0, 2.0]], "a list; kernels take a plain NumPy array of float32"),
-        (np.float32(1), "a float32; kernels take a plain NumPy array of float32"),
+        ([[1.0, 2.0]], "a list; kernels take a plain NumPy array"),
+        (np.float32(1), "a float32; kernels take a plain NumPy array"),
         *(
-            (np.zeros((2, 3), kind), "; kernels take float32, so convert it first")
+            (np.zeros((2, 3), kind), ", and the kernel takes float32: convert the input")
             for kind in ("?", "i4", "f8", ">f4", "c8", "O", "M8[s]", "m8[s]", "U1", "V4")
         ),
     ],

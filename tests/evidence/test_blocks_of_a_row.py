@@ -34,7 +34,7 @@ PARTS = [
 ]
 X = mixed_rows(ALL_INPUTS[:4], 4, 519)
 RECEIVES = "while (word >> 32 != launch);"
-CLEARS = "Word(slot).store(0, cuda::memory_order_relaxed);"
+CLEARS = "Word(slot.words[k]).store(0, cuda::memory_order_relaxed);"
 
 
 def source(variant: str = TOGETHER) -> Source:

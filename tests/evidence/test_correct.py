@@ -74,7 +74,7 @@ def test_any_valid_combination_is_right(spec: Spec, cols: int, rows: int) -> Non
     cols = spec.static_cols or cols
     if problems_for(spec, rows, cols):
         return
-    x = mixed_rows(ALL_INPUTS, rows, cols)
+    x = mixed_rows(ALL_INPUTS, rows, cols, spec.dtype)
     verdict = judge(run(spec, x), x, criterion(spec, cols))
     assert verdict.ok, verdict.reason
 
@@ -117,7 +117,10 @@ def test_any_strides() -> None:
 @pytest.mark.parametrize(
     ("x", "sentence"),
     [
-        (np.zeros((2, 2)), "the input is float64; kernels take float32"),
+        (
+            np.zeros((2, 2)),
+            "the input is float64, and the kernel takes float32: convert the input, or use dtype=float64",
+        ),
         (np.zeros((2, 2, 2), np.float32), "the input has 3 dimensions"),
         (np.zeros((), np.float32), "the input has 0 dimensions"),
         ([[1.0, 2.0]], "the input is a list"),

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from kgen.errors import UsageError
-from kgen.evidence.inputs import ALL_INPUTS, FLOAT_MAX, make
+from kgen.evidence.inputs import ALL_INPUTS, make
 from kgen.evidence.reference import reference64
 
+FLOAT_MAX = np.finfo(np.float32).max
 SHAPES = [(0, 0), (0, 5), (5, 0), (1, 1), (1, 2), (2, 1), (3, 3), (7, 1000)]
 
 

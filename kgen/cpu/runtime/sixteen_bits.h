@@ -29,4 +29,12 @@ inline uint32_t rounded_bits(uint32_t bits, int count) {
     return (bits + (1u << (count - 1)) - 1 + is_odd) >> count;
 }
 
+// The number of a narrow type that is no larger than the value: its bits count up with it.
+template <class Narrow>
+Narrow toward_zero(float value) {
+    Narrow narrow = value;
+    if ((bits_of(narrow) & ~SIGN) > (bits_of(value) & ~SIGN) && value == value) --narrow.bits;
+    return narrow;
+}
+
 }  // namespace kgen_cpu

@@ -28,3 +28,6 @@ struct __nv_bfloat16 {
 inline float __bfloat162float(__nv_bfloat16 value) { return value; }
 inline __nv_bfloat16 __float2bfloat16(float value) { return value; }
 inline __nv_bfloat16 __float2bfloat16_rn(float value) { return value; }
+inline __nv_bfloat16 __float2bfloat16_rz(float value) {
+    return kgen_cpu::toward_zero<__nv_bfloat16>(value);
+}

@@ -45,3 +45,4 @@ struct __half {
 inline float __half2float(__half value) { return value; }
 inline __half __float2half(float value) { return value; }
 inline __half __float2half_rn(float value) { return value; }
+inline __half __float2half_rz(float value) { return kgen_cpu::toward_zero<__half>(value); }
