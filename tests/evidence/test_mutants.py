@@ -55,7 +55,7 @@ MUTANTS = {
     "a streamed vector in another place": ("v7:stores=streaming", "(row) + v, ", "(row) + v * VEC_SIZE, "),
     "numbers cut off": ("v7:dtype=float16", "__float2half_rn", "__float2half_rz"),
     "numbers cut off after they were parked": ("v1:dtype=bfloat16,cache=exps_output", "__float2bfloat16_rn", "__float2bfloat16_rz"),
-    "half a state sent": ("v14", "k < STATE_WORDS", "k < STATE_WORDS / 2"),
+    "half a state sent": ("v14:blocks_per_row=2", "k < STATE_WORDS", "k < STATE_WORDS / 2"),
     "a chunk read before it is there": ("v12", f"{SYNC}  // the chunk is complete", "; //"),
     "a chunk copied back too early": ("v12", f"{SYNC}  // all of the output is there", "; //"),
     "the next chunk copied too early": (
