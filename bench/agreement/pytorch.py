@@ -38,9 +38,8 @@ OPS = ("softmax", "log_softmax")
 def of_pytorch(x: Any, op: str, out_dtype: str) -> Any:
     """Return PyTorch's output for a NumPy matrix."""
     bits = torch.from_numpy(np.ascontiguousarray(x).view(f"i{x.itemsize}")).cuda()
-    y = getattr(torch, op)(
-        bits.view(getattr(torch, str(x.dtype))), 1, dtype=getattr(torch, out_dtype)
-    )
+    source, target = (getattr(torch, word) for word in (str(x.dtype), out_dtype))
+    y = getattr(torch, op)(bits.view(source), 1, dtype=target)
     wanted = numpy_dtype(out_dtype)
     return y.view(getattr(torch, f"int{8 * wanted.itemsize}")).cpu().numpy().view(wanted)
 
@@ -51,7 +50,8 @@ def ulps(ours: Any, theirs: Any, element: str) -> Any:
     a, b = ours.astype(np.float64), theirs.astype(np.float64)
     size = np.maximum(np.maximum(np.abs(a), np.abs(b)), float(limits.smallest_normal))
     unit = np.exp2(np.floor(np.log2(size))) * float(limits.eps)
-    return np.where(np.isfinite(a) & np.isfinite(b), np.abs(a - b) / unit, 0.0)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(a) & np.isfinite(b), np.abs(a - b) / unit, 0.0)
 
 
 def compared(op: str, dtype: str, out_dtype: str) -> dict[str, Any]:
@@ -62,9 +62,8 @@ def compared(op: str, dtype: str, out_dtype: str) -> dict[str, Any]:
     a, b = ours.astype(np.float64), theirs.astype(np.float64)
     nan, infinite = np.isnan(a) != np.isnan(b), np.isinf(a) != np.isinf(b)
     apart = ulps(ours, theirs, out_dtype)
-    row, col = (
-        int(i) for i in np.unravel_index(np.argmax(apart + 1e9 * (nan | infinite)), a.shape)
-    )
+    worst = np.argmax(apart + 1e9 * (nan | infinite))
+    row, col = (int(i) for i in np.unravel_index(worst, a.shape))
     return {
         "op": op,
         "dtype": dtype,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from kgen.limits import WARP_SIZE
+from kgen.limits import MAX_THREADS_PER_BLOCK, WARP_SIZE
 from kgen.overlay import OURS, Overlay
 from kgen.shape import Shape
 from kgen.specs.declared import FLOAT32
@@ -36,9 +36,13 @@ LIKE_OTHERS = 0.007
 SHORT_COLS = 4096
 CHUNKED_BYTES = 2048
 # Elements of such a row for a thread: with fewer it works on little, with more a block on few rows.
-CHUNK_ITEMS = range(4, 25)
+CHUNK_ITEMS = range(4, 33)
 # And those that registers hold without shared memory's help than this, about.
 SHARED_COLS = 131072
+# Of a narrow type shared memory holds what registers would hold as float.
+NARROW_SHARED_COLS = 16384
+# A thread's vectors where the threads of a row are as many as it needs.
+FITTING_ITEMS = range(1, 7)
 # An access of a narrow type may have so many bytes as well as the most there are.
 LEAST_ACCESS_BYTES = 8
 
@@ -77,8 +81,9 @@ def _families(rows: int, cols: int, types: Types) -> Iterator[tuple[str, Axes]]:
         kept["static_cols"] = (None, cols)
     if cols <= SHORT_COLS:
         yield from _short(shifted, cols, types)
-    yield "v7", {"threads_per_block": _THREADS, **shifted}
-    yield "v11", {"threads_per_block": _THREADS, **kept}
+    threads = tuple(sorted({*_THREADS, *_fitting(cols, types)}))
+    yield "v7", {"threads_per_block": threads, **shifted}
+    yield "v11", {"threads_per_block": threads, **kept}
     for blocks, clusters in REFERENCE_GPU.clusters.items():
         size: Axes = {"blocks_per_row": (blocks,), "threads_per_block": _WIDE}
         grids = tuple(blocks * clusters * waves for waves in _GRID_WAVES)
@@ -87,8 +92,16 @@ def _families(rows: int, cols: int, types: Types) -> Iterator[tuple[str, Axes]]:
     spread = (2, 4, 8, 16, 32, 64, 128)
     yield "v14", {"blocks_per_row": spread, "threads_per_block": _WIDE, **shifted}
     yield from _longest(cols, _widest_vec(types))
-    if cols > SHARED_COLS:
+    if cols > (NARROW_SHARED_COLS if types.dtype.compute else SHARED_COLS):
         yield from _shared(types)
+
+
+def _fitting(cols: int, types: Types) -> Iterator[int]:
+    """Yield the fewest threads that have a whole row, of a few vectors each."""
+    for items in FITTING_ITEMS:
+        threads = WARP_SIZE * ceil_div(cols, WARP_SIZE * items * _widest_vec(types))
+        if threads <= MAX_THREADS_PER_BLOCK:
+            yield threads
 
 
 def _read_by_vectors(cols: int, types: Types) -> Axes:
@@ -130,7 +143,7 @@ def _chunked(cols: int) -> Axes:
     parts = (1, 2, 4, 8, 16, 32)
     return {
         "threads_per_row": tuple(of for of in parts if ceil_div(cols, of) in CHUNK_ITEMS) or (1,),
-        "threads_per_block": (64, 128),
+        "threads_per_block": (64, 128, 256),
         "row_io": ("chunk", "chunk_async"),
         "static_cols": (cols,),
     }
@@ -139,7 +152,7 @@ def _chunked(cols: int) -> Axes:
 def _shared(types: Types) -> Iterator[tuple[str, Axes]]:
     """Rows that the shared memory of a block holds, or of several: what needs no more room."""
     word = "inputs_shared_async" if types.dtype.compute else "exps_shared_async"
-    kept: Axes = {"cache": (word,), "threads_per_block": (512, 1024)}
+    kept: Axes = {"cache": (word,), "threads_per_block": (256, 512, 1024)}
     yield "v11:unaligned=scalar_row", kept
     yield "v13:unaligned=scalar_row", kept | {"blocks_per_row": tuple(REFERENCE_GPU.clusters)}
     yield "v14", kept | {"blocks_per_row": (4, 8, 16, 32, 64)}

@@ -98,10 +98,12 @@ def of_peers(
 ) -> list[Candidate]:
     """Return a candidate for each peer.
 
-    Nobody knows how a peer adds up; a thread of its could have the row's 32nd part.
+    Nobody knows how a peer computes: a thread of its could have the row's 32nd part, and what waits
+    for the sum could be of the output's type, and be rounded twice.
     """
     additions = ceil_div(cols, WARP_SIZE) + WARP_SIZE
     asked = criterion_of(types.out_dtype, additions)
+    asked = replace(asked, roundings=2 * asked.roundings)
     any_peer = Candidate(
         kind=Kind.PEER, name="", rows=rows, cols=cols, types=types, criterion=asked
     )
