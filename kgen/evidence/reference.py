@@ -101,8 +101,8 @@ class Criterion:
         largest = float(finfo(self.element).max)
         # What is less than half a unit beyond it is rounded down.
         unit = largest * float(finfo(self.element).eps) / 2
-        limit = largest + unit / 2 if self.roundings else largest
-        return np.where(np.abs(expected) > limit, np.copysign(np.inf, expected), expected)
+        limit = largest + unit / 2 if self.roundings else math.nextafter(largest, math.inf)
+        return np.where(np.abs(expected) >= limit, np.copysign(np.inf, expected), expected)
 
     def slack(self, expected: NDArray[np.float64]) -> NDArray[np.float64] | float:
         """Return how far an element may be from its result because of how it is stored."""

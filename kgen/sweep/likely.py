@@ -41,7 +41,7 @@ CHUNK_ITEMS = range(4, 33)
 SHARED_COLS = 131072
 # Of a narrow type shared memory holds what registers would hold as float.
 NARROW_SHARED_COLS = 16384
-# A thread's vectors where the threads of a row are as many as it needs.
+# A thread's vectors where the threads of an odd row are as many as it needs.
 FITTING_ITEMS = range(1, 7)
 # An access of a narrow type may have so many bytes as well as the most there are.
 LEAST_ACCESS_BYTES = 8
@@ -81,7 +81,7 @@ def _families(rows: int, cols: int, types: Types) -> Iterator[tuple[str, Axes]]:
         kept["static_cols"] = (None, cols)
     if cols <= SHORT_COLS:
         yield from _short(shifted, cols, types)
-    threads = tuple(sorted({*_THREADS, *_fitting(cols, types)}))
+    threads = tuple(sorted({*_THREADS, *(_fitting(cols, types) if "unaligned" in shifted else ())}))
     yield "v7", {"threads_per_block": threads, **shifted}
     yield "v11", {"threads_per_block": threads, **kept}
     for blocks, clusters in REFERENCE_GPU.clusters.items():

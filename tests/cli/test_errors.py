@@ -53,7 +53,7 @@ USAGE_ERRORS = {
     "run v5 --input huge.npy": "huge.npy cannot be read as a .npy array: ",
     "run v5 --input endless.npy": "endless.npy cannot be read as a .npy array: Python int too large",
     "run v5 --input deep.npy": "deep.npy cannot be read as a .npy array: ",
-    "run v5 --input doubles.npy": "doubles.npy holds float64; save it as float32",
+    "run v5 --input doubles.npy": "doubles.npy holds float64, and the kernel takes float32; use dtype=float64",
     "run v5 --input archive.npz": "archive.npz is an archive; give one array",
     "run v5 --input torn.npz": "torn.npz is an archive; give one array",
     "run v5 --input cube.npy": "the input has 3 dimensions; kernels take 1 (one row) or 2",
