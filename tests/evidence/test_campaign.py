@@ -62,6 +62,8 @@ OTHERS = [
     "v11:row_loop=grid_stride,next_row=registers,threads=64,grid=3",
     "t1:update=online",
     "v2:dtype=float64",
+    "v5:dtype=float64",
+    "t2:dtype=float64",
     "v7:dtype=float16",
     "v3:dtype=bfloat16",
 ]
