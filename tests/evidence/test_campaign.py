@@ -64,6 +64,7 @@ OTHERS = [
     "v2:dtype=float64",
     "v5:dtype=float64",
     "t2:dtype=float64",
+    "v3:merge=paired,dtype=float64",
     "v7:dtype=float16",
     "v3:dtype=bfloat16",
 ]
