@@ -40,6 +40,7 @@ SECTIONS: tuple[tuple[str, Callable[[Path], Section]], ...] = (
     ("h200/search.json", partial(search_section, title="Halving against the full search")),
     ("h200/revision.json", partial(object_section, title="Files of today beside a revision")),
     ("h200/kernel_tuner.json", partial(object_section, title="Beside Kernel Tuner")),
+    ("h200/pytorch.json", partial(object_section, title="Beside PyTorch, element by element")),
     ("h200/agreement.json", partial(agreement_section, title="What NVIDIA's tools say")),
     ("mutants.json", partial(mutants_section, title="Mutants")),
     ("speed_2_cores.json", partial(object_section, title="What kgen itself costs, 2 cores")),
