@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ from kgen.evidence.check import mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS
 from kgen.execute import run
 from kgen.files import write_atomically
-from kgen.gpu.device import device_info
 from kgen.numpy_types import finfo, numpy_dtype
 from kgen.specs.variants import checked
+from kgen.timing.provenance import this_run
 
 VARIANT = "v11:items=auto"
 ROWS, COLS = 20 * len(ALL_INPUTS), 1023
@@ -87,17 +88,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     asked = parser.parse_args()
-    device = device_info()
     found = [compared(op, *types) for op, types in itertools.product(OPS, TYPES)]
     for row in found:
         print({name: value for name, value in row.items() if name != "worst"}, row["worst"])
     report = {
-        "device": device.name,
+        "machine": asdict(this_run()),
         "pytorch": torch.__version__,
         "variant": VARIANT,
         "results": found,
     }
-    write_atomically(asked.file, (json.dumps(report, indent=1) + "\n").encode())
+    write_atomically(asked.file, json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

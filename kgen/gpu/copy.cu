@@ -2,8 +2,12 @@
 // Two forms, since neither is the faster one at every size. An element of the input is an IN, one
 // of the output an OUT, which CONVERTED makes of it; VEC_SIZE of the wider ones have 16 bytes.
 
-struct alignas(VEC_SIZE * sizeof(IN)) InVec { IN at[VEC_SIZE]; };
-struct alignas(VEC_SIZE * sizeof(OUT)) OutVec { OUT at[VEC_SIZE]; };
+struct alignas(VEC_SIZE * sizeof(IN)) InVec {
+    IN at[VEC_SIZE];
+};
+struct alignas(VEC_SIZE * sizeof(OUT)) OutVec {
+    OUT at[VEC_SIZE];
+};
 
 __device__ __forceinline__ OutVec converted(const InVec& from) {
     OutVec to;

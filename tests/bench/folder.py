@@ -146,7 +146,7 @@ OBJECTS: Mapping[str, Mapping[str, Any]] = {
         "ratios": [{"version": "v7", "rows": 1, "cols": 2, "ratio": [0.99, 0.98, 1.0]}],
     },
     "h200/pytorch.json": {
-        "device": "NVIDIA H200",
+        "machine": {"device": "NVIDIA H200", "commit": "abc", "measured_at": "2026-12-01"},
         "pytorch": "2.11",
         "variant": "v11",
         "results": [{"op": "softmax", "dtype": "float16", "nan_in_one": 0, "most_ulps": 1.0}],
