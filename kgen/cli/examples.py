@@ -23,6 +23,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("build v8:vec=4 v9 --arch sm_75,sm_90 --out mine", "for two GPUs"),
         ("build --all --check", "whether generated/ is up to date"),
     ),
+    "adopt": (
+        ("adopt softmax.cu", "writes softmax.kgen.toml: what is launched, and how"),
+        ("adopt softmax.cu --kernel softmax_v3", "one of several kernels"),
+    ),
     "sass": (("sass v7 --arch sm_90", "the machine code"),),
     "export": (("export v7 --items 4 --out mine", "a .cu and a script that times it"),),
     "run": (

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from kgen.cpu.buffers import OUTPUT, READ_ONLY, WRITABLE, Buffers, Region
+from kgen.cpu.buffers import OUTPUT, READ_ONLY, SCRATCH, WRITABLE, Buffers, Region
 from kgen.cpu.build import build
 from kgen.cpu.faults import fault_of, kernel_names
 from kgen.cpu.process import execute
-from kgen.errors import KernelFault, UsageError
-from kgen.launch import Launch, LaunchPlan
+from kgen.errors import KernelFault, LaunchRefused, UsageError
+from kgen.launch import Buffer, Launch, LaunchPlan
 from kgen.limits import (
     DEFAULT_ARCH,
     H200_SMS,
@@ -71,7 +71,7 @@ def run(
         outcome = execute(executable, job, buffers.descriptor, timeout_s)
         if outcome.exit_code != 0 or outcome.timed_out:
             raise fault_of(source, plan, executable, outcome, timeout_s)
-        for name in ("y", "workspace"):
+        for name in ("y", "workspace", *(buffer.name for buffer in plan.buffers)):
             _check_guards(source, plan, buffers, buffers.region(name))
         _check_kept(source, plan, buffers)
         return result(buffers, x.shape)
@@ -87,16 +87,34 @@ def matrices(
     skipped = plan.skipped_rows * row_bytes
     x_shift, y_shift = (offset * _ELEMENT_BYTES for offset in offsets)
     x_region = buffers.add("x", x.nbytes, row_bytes, x_shift, READ_ONLY, skipped)
-    y_region = buffers.add("y", x.nbytes, row_bytes, y_shift, OUTPUT, skipped)
+    y_role = WRITABLE if plan.in_place else OUTPUT
+    y_region = buffers.add("y", x.nbytes, row_bytes, y_shift, y_role, skipped)
     skipped = plan.workspace_bytes // plan.rows * plan.skipped_rows
     size = plan.workspace_bytes - skipped
     workspace = buffers.add("workspace", size, row_bytes, 0, WRITABLE, skipped)
+    others = [(_add(buffers, plan, each), each) for each in plan.buffers]
     with buffers:
         buffers.data(x_region).view(np.float32)[:] = x.reshape(-1)
-        buffers.data(y_region)[:] = _UNWRITTEN
+        buffers.data(y_region)[:] = x.reshape(-1).view(np.uint8) if plan.in_place else _UNWRITTEN
+        for region, each in others:
+            _fill(buffers.data(region), each)
         # One that is kept from call to call has what a launch left that was broken off.
         buffers.data(workspace)[:] = _UNWRITTEN if plan.keeps_workspace else 0
         yield buffers
+
+
+def _add(buffers: Buffers, plan: LaunchPlan, buffer: Buffer) -> Region:
+    """Plan one of the further buffers, of which a plan that skips rows leaves their part out."""
+    skipped = buffer.nbytes // plan.rows * plan.skipped_rows // _ELEMENT_BYTES * _ELEMENT_BYTES
+    role = SCRATCH if buffer.initial is None else WRITABLE
+    return buffers.add(buffer.name, buffer.nbytes - skipped, 0, 0, role, skipped)
+
+
+def _fill(data: NDArray[np.uint8], buffer: Buffer) -> None:
+    data[:] = _UNWRITTEN
+    if buffer.initial is not None:
+        whole = data.size // _ELEMENT_BYTES * _ELEMENT_BYTES
+        data[:whole].view(np.float32)[:] = buffer.initial
 
 
 def result(buffers: Buffers, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -127,7 +145,7 @@ def _check_launch(source: Source, launch: Launch) -> None:
         (launch.cluster_size, "blocks in a cluster", 1, MAX_CLUSTER_BLOCKS),
     ):
         if not least <= value <= most:
-            raise KernelFault(
+            raise LaunchRefused(
                 f"{name} is launched with {value} {what}; CUDA takes {least} to {most}"
             )
     if (launch.grid - launch.skipped_blocks) % launch.cluster_size:
@@ -153,9 +171,11 @@ def job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int, worke
     lines += buffers.job_lines()
     for launch in plan.launches:
         known = {**numbers, "launch": str(launch.number)}
+        known |= {number.name: str(number.bits) for number in launch.numbers}
         arguments = " ".join(known.get(name, name) for name in launch.args)
         lines.append(
-            f"launch {launch.kernel} {launch.grid} {launch.skipped_blocks} {launch.block} "
+            f"launch {launch.kernel} {launch.grid} {launch.grid_shape[0]} "
+            f"{launch.skipped_blocks} {launch.block} {launch.block_shape[0]} "
             f"{launch.shared_bytes} {launch.cluster_size} {launch.is_co_resident:d} "
             f"{len(launch.args)} {arguments}"
         )

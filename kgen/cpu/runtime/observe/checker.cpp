@@ -133,7 +133,7 @@ Party Checker::party(const Stamp& stamp) const {
 
 void Checker::end_job() {
     for (Region& buffer : memory_.buffers()) {
-        if (!buffer.is_initialised) check_output(buffer);
+        if (buffer.is_output) check_output(buffer);
     }
     findings_.write();
 }

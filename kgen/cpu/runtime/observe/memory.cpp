@@ -45,7 +45,8 @@ Shadow::Shadow(size_t bytes) {
 Memory::Memory(const Job& job) : job_(job) {
     for (const Buffer& buffer : job.buffers) {
         buffers_.push_back({buffer.name, number_of(buffer.data), buffer.bytes, false,
-                            buffer.is_writable, buffer.is_initialised, Shadow(buffer.bytes)});
+                            buffer.is_writable, buffer.is_initialised, Shadow(buffer.bytes),
+                            buffer.is_output});
     }
     const size_t bytes = &_end - &__data_start;
     buffers_.push_back({"__device__ variables", number_of(&__data_start), bytes, false, true, true,

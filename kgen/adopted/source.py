@@ -1,0 +1,304 @@
+"""An adopted file as a source: its device code, and the launches of its sidecar."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kgen.adopted.device_text import Use, device_text, shared_names
+from kgen.adopted.sidecar import (
+    IN_PLACE,
+    INPUT,
+    MATRICES,
+    OUTPUT,
+    KernelCall,
+    Sidecar,
+    as_formula,
+    initial_float,
+    listed,
+    read_sidecar,
+    sidecar_path,
+)
+from kgen.adopted.syntax import CudaFile, Kernel, Parameter
+from kgen.errors import UsageError
+from kgen.launch import Buffer, Launch, LaunchPlan, Number
+from kgen.sources.source import Source
+from kgen.specs.versions import find_version
+from kgen.text import did_you_mean
+
+_SETTINGS = re.compile(r"^(.*\.cu):((?:\w+=[^,]*,?)+)$")
+# A plain version, whose spec says what is computed, of which types.
+_PLAIN = "v1"
+_FORMATS = {
+    "int": "i", "unsigned": "I", "unsigned int": "I", "uint": "I", "size_t": "Q",
+    "std::size_t": "Q",
+    "long": "q", "long long": "q", "unsigned long": "Q", "unsigned long long": "Q", "float": "f",
+    "double": "d", "bool": "?", "short": "h", "int32_t": "i", "uint32_t": "I", "int64_t": "q",
+    "uint64_t": "Q", "std::int64_t": "q",
+}  # fmt: skip
+_OWN_NAMES = ("x", "y", "workspace", "rows", "cols", "launch")
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """The contract of an adopted file: its sidecar with the constants in use, and its kernels."""
+
+    path: Path
+    sidecar: Sidecar
+    uses: tuple[Use, ...]
+    constants: Mapping[str, int]
+    label: str
+    shared_names: tuple[str, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash(self.label)
+
+    def takes(self, rows: int, cols: int) -> bool:
+        """Whether the sidecar's sizes include a shape."""
+        sizes = self.sidecar.sizes
+        return not sizes or bool(as_formula(sizes).value(self._names(rows, cols)))
+
+    def require(self, rows: int, cols: int) -> None:
+        """Raise UsageError for a shape that the sidecar leaves out."""
+        if rows > 0 and cols > 0 and not self.takes(rows, cols):
+            raise UsageError(
+                f"{self.label} takes sizes of which {self.sidecar.sizes}, as "
+                f"{sidecar_path(self.path).name} says, and {rows} x {cols} is none of them"
+            )
+
+    def plan(self, rows: int, cols: int) -> LaunchPlan:
+        """Return the launches on a shape. Raises UsageError as `require` does."""
+        self.require(rows, cols)
+        if rows <= 0 or cols <= 0:
+            return LaunchPlan(rows, cols, ())
+        names = self._names(rows, cols)
+        launches = tuple(
+            self._launch(call, use, names)
+            for call, use in zip(self.sidecar.kernel, self.uses, strict=True)
+        )
+        spaces = tuple(
+            Buffer(_buffer_name(name), _value(space.bytes, names), initial_float(space.initial))
+            for name, space in self.sidecar.workspace.items()
+        )
+        in_place = any(IN_PLACE in call.arguments.values() for call in self.sidecar.kernel)
+        return LaunchPlan(rows, cols, launches, buffers=spaces, in_place=in_place)
+
+    def _names(self, rows: int, cols: int) -> dict[str, int]:
+        return {**self.constants, "rows": rows, "cols": cols}
+
+    def _launch(self, call: KernelCall, use: Use, names: Mapping[str, int]) -> Launch:
+        block = [_value(size, names) for size in listed(call.block)]
+        threads = _product(block)
+        known = {**names, "block": threads}
+        grid = [_value(size, known) for size in listed(call.grid)]
+        numbers = tuple(
+            Number(f"{parameter.name}=", _format(parameter, call), _value(role, known))
+            for parameter, role in zip(use.kernel.parameters, call.arguments.values(), strict=True)
+            if not parameter.is_pointer
+        )
+        return Launch(
+            use.symbol,
+            _product(grid),
+            threads,
+            _value(call.shared, known),
+            tuple(map(_argument, use.kernel.parameters, call.arguments.values())),
+            numbers=numbers,
+            block_width=block[0] if len(block) > 1 else 0,
+            grid_width=grid[0] if len(grid) > 1 else 0,
+        )
+
+
+def _product(sizes: list[int]) -> int:
+    return sizes[0] * (sizes[1] if len(sizes) > 1 else 1)
+
+
+def _value(number: float | str, names: Mapping[str, int]) -> Any:
+    """Return a sidecar's number for a shape; a float stays one."""
+    return number if isinstance(number, float) else int(as_formula(number).value(names))
+
+
+def _argument(parameter: Parameter, role: float | str) -> str:
+    matrices = {INPUT: "x", OUTPUT: "y", IN_PLACE: "y"}
+    if parameter.is_pointer:
+        return matrices.get(str(role)) or _buffer_name(str(role))
+    return f"{parameter.name}="
+
+
+def _format(parameter: Parameter, call: KernelCall) -> str:
+    return _FORMATS[_type(parameter.element, call)]
+
+
+def _buffer_name(name: str) -> str:
+    return f"{name}_buffer" if name in _OWN_NAMES else name
+
+
+def is_adopted(text: str) -> bool:
+    """Whether a file (with constants set or not) has a sidecar."""
+    found = _SETTINGS.match(text)
+    return bool(found) or sidecar_path(Path(text)).is_file()
+
+
+def read_adopted(text: str) -> Source:
+    """Return the source of an adopted file; `softmax.cu:BLOCK=128` sets a constant of it.
+
+    Raises UsageError for a file or a sidecar that cannot be read, and for one that does not fit
+    the other.
+    """
+    found = _SETTINGS.match(text)
+    path, settings = (Path(found[1]), found[2]) if found else (Path(text), "")
+    sidecar = read_sidecar(sidecar_path(path))
+    constants = dict(setting.split("=", 1) for setting in settings.split(",") if setting)
+    return adopted_source(path, sidecar, constants)
+
+
+def read_cuda(path: Path) -> CudaFile:
+    """Return a file as the parser sees it. Raises UsageError when it cannot be read."""
+    try:
+        return _parsed(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise UsageError(f"{path} cannot be read: {reason}") from None
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> CudaFile:
+    return CudaFile(text)
+
+
+def adopted_source(
+    path: Path, sidecar: Sidecar, settings: Mapping[str, str] | None = None
+) -> Source:
+    """Return a file as its sidecar has it, with constants set to other values.
+
+    Raises UsageError where the sidecar does not fit the file.
+    """
+    file, where = read_cuda(path), sidecar_path(path)
+    sidecar = with_settings(path, sidecar, settings or {})
+    try:
+        uses = _uses(file, sidecar)
+    except UsageError as error:
+        raise UsageError(f"{where} no longer fits {path.name}: {error}") from None
+    changed = {
+        name: str(value)
+        for name, value in sidecar.constants.items()
+        if name in file.constants and str(value) != file.constants[name].text
+    }
+    text = device_text(file, uses, changed, path.parent)
+    label = str(path) + (
+        f":{','.join(f'{k}={v}' for k, v in (settings or {}).items())}" * bool(settings)
+    )
+    contract = Adopted(
+        path, sidecar, uses, _numbers(sidecar, where), label, (*shared_names(text, uses),)
+    )
+    spec = find_version(_PLAIN).spec.replace(op=sidecar.op)
+    symbols = tuple(dict.fromkeys(use.symbol for use in uses))
+    return Source(spec, _stem(path), text, symbols, path, contract)
+
+
+def _stem(path: Path) -> str:
+    return re.sub(r"\W", "_", path.stem)
+
+
+def with_settings(path: Path, sidecar: Sidecar, settings: Mapping[str, str]) -> Sidecar:
+    """Return a sidecar with constants, or template arguments, set to whole numbers.
+
+    Raises UsageError for a constant that it does not list.
+    """
+    known = {*sidecar.constants, *(name for call in sidecar.kernel for name in call.template)}
+    for name, value in settings.items():
+        if name not in known:
+            raise UsageError(f"{path} has no constant {name!r} to set{did_you_mean(name, known)}")
+        if not value.isdigit():
+            raise UsageError(f"{path}:{name}={value}: a constant is a whole number")
+    from msgspec import structs
+
+    constants = {name: int(settings.get(name, -1)) if name in settings else value
+                 for name, value in sidecar.constants.items()}  # fmt: skip
+    calls = [
+        structs.replace(
+            call,
+            template={
+                name: int(settings[name]) if name in settings and name not in constants else value
+                for name, value in call.template.items()
+            },
+        )
+        for call in sidecar.kernel
+    ]
+    return structs.replace(sidecar, constants=constants, kernel=calls)
+
+
+def _numbers(sidecar: Sidecar, where: Path) -> dict[str, int]:
+    """Return what the constants are, those that are computed of others too."""
+    known: dict[str, int] = {}
+    for call in sidecar.kernel:
+        known |= {name: value for name, value in call.template.items() if isinstance(value, int)}
+    known |= {name: value for name, value in sidecar.constants.items() if isinstance(value, int)}
+    left = {name: value for name, value in sidecar.constants.items() if name not in known}
+    for _ in left:
+        for name, value in left.items():
+            if as_formula(value).names <= known.keys():
+                known[name] = int(as_formula(value).value(known))
+    if missing := left.keys() - known.keys():
+        raise UsageError(f"{where}: constants.{min(missing)} names what is no constant there")
+    return known
+
+
+def _uses(file: CudaFile, sidecar: Sidecar) -> tuple[Use, ...]:
+    """Return the kernels of a sidecar as the file has them. Raises UsageError."""
+    by_path = {kernel.path: kernel for kernel in file.kernels}
+    by_path |= {kernel.name: kernel for kernel in file.kernels if kernel.name not in by_path}
+    for name in sidecar.constants:
+        if name not in file.constants:
+            raise UsageError(f"the file names no constant {name}")
+    uses: list[Use] = []
+    for call in sidecar.kernel:
+        if call.name not in by_path:
+            raise UsageError(
+                f"the file has no kernel {call.name}{did_you_mean(call.name, by_path)}"
+            )
+        kernel = by_path[call.name]
+        _check_names(kernel, call)
+        template = {name: str(call.template[name]) for name in (p.name for p in kernel.template)}
+        uses.append(Use(kernel, template, _symbol(kernel, template, uses)))
+    return tuple(uses)
+
+
+def _check_names(kernel: Kernel, call: KernelCall) -> None:
+    for what, listed_, given in (
+        ("argument", kernel.parameters, call.arguments),
+        ("template argument", kernel.template, call.template),
+    ):
+        names = [parameter.name for parameter in listed_]
+        if list(given) != names:
+            raise UsageError(
+                f"kernel {call.name} (line {kernel.line}) has the {what}s {', '.join(names) or '-'}"
+                f", and the sidecar gives {', '.join(given) or 'none'}; adopt it again, or change "
+                "the sidecar"
+            )
+    for parameter in kernel.parameters:
+        role = call.arguments[parameter.name]
+        is_buffer = role in MATRICES or (isinstance(role, str) and parameter.is_pointer)
+        if parameter.is_pointer != is_buffer or not (
+            parameter.is_pointer or _type(parameter.element, call) in _FORMATS
+        ):
+            raise UsageError(
+                f"{parameter.type} {parameter.name} of {call.name} (line {kernel.line}) cannot be "
+                f"{role!r}"
+            )
+
+
+def _type(element: str, call: KernelCall) -> str:
+    return str(call.template.get(element, element))
+
+
+def _symbol(kernel: Kernel, template: Mapping[str, str], before: list[Use]) -> str:
+    """Return the C name of a kernel: its own, and a number behind it for further instances."""
+    same = [use for use in before if use.kernel.name == kernel.name]
+    for use in same:
+        if use.kernel.path == kernel.path and use.template == template:
+            return use.symbol
+    return f"{kernel.name}_{len({use.symbol for use in same}) + 1}" if same else kernel.name
