@@ -1,4 +1,4 @@
-"""What a kernel's body says of its arguments: who is read and written, what counts rows or columns."""
+"""What a kernel's body says of its arguments: which are written, what counts rows or columns."""
 
 from __future__ import annotations
 
@@ -79,12 +79,8 @@ def _targets(file: CudaFile, body: Node, depth: int) -> Iterator[set[str]]:
 
 def _base(left: Node) -> set[str]:
     if left.type in ("subscript_expression", "field_expression"):
-        return _base(left.children[0])
-    if left.type == "pointer_expression":
-        return identifiers(left)
-    if left.type in ("parenthesized_expression", "cast_expression", "call_expression"):
-        return identifiers(left)
-    return set()
+        return identifiers(left.children[0])
+    return identifiers(left) if left.type == "pointer_expression" else set()
 
 
 def _targets_of_call(file: CudaFile, call: Node, depth: int) -> Iterator[set[str]]:
@@ -112,7 +108,7 @@ class Evidence:
 
 
 def evidence(kernel: Kernel) -> Evidence:
-    """Return which integers multiply a row (columns), bound it (rows), or bound what threads walk."""
+    """Return which integers multiply a row or bound what threads walk (columns), or bound rows."""
     of_block, of_thread = _derived(kernel.body)
     found = Evidence()
     names = {parameter.name for parameter in kernel.parameters if not parameter.is_pointer}
@@ -139,7 +135,7 @@ def _plain(node: Node) -> str:
     while node.type in ("parenthesized_expression", "cast_expression") or (
         node.type == "call_expression" and "cast<" in text_of(node.children[0])
     ):
-        node = node.children[-1] if node.type == "cast_expression" else node.children[-1]
+        node = node.children[-1]
         if node.type in ("argument_list", "parenthesized_expression"):
             node = node.named_children[0]
         elif node.type == ")":

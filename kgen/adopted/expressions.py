@@ -125,6 +125,14 @@ class Translator:
             return up
         return f"{_bound(left)} {'//' if operator == '/' else operator} {_bound(right)}"
 
+    def _field(self, node: Node) -> str:
+        """Return a dimension of a dim3 variable."""
+        if not _is_dimension(node):
+            raise Unknown(text_of(node))
+        parts = self._dim3(node.children[0])
+        at = ("x", "y").index(text_of(node).rpartition(".")[2])
+        return self.formula(parts[at]) if at < len(parts) else "1"
+
     def _parenthesized(self, node: Node) -> str:
         return self.formula(node.named_children[0])
 
@@ -203,6 +211,10 @@ def _bound(text: str) -> str:
     return text if re.fullmatch(r"\w+|\w+\([^()]*\)", text) else f"({text})"
 
 
+def _is_dimension(node: Node) -> bool:
+    return text_of(node).rpartition(".")[2] in ("x", "y")
+
+
 _MAKERS: dict[str, Callable[[Translator, Node], str]] = {
     "number_literal": Translator._number,
     "identifier": Translator._identifier,
@@ -210,5 +222,6 @@ _MAKERS: dict[str, Callable[[Translator, Node], str]] = {
     "parenthesized_expression": Translator._parenthesized,
     "cast_expression": Translator._cast,
     "sizeof_expression": Translator._sizeof,
+    "field_expression": Translator._field,
     "call_expression": Translator._call,
 }

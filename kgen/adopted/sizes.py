@@ -1,4 +1,4 @@
-"""Which sizes a kernel works for, as one formula: found by what it did with those that were tried."""
+"""Which sizes a kernel works for, as one formula: found by what it did with those tried."""
 
 from __future__ import annotations
 
