@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kgen.adopted.body import evidence, written
+from kgen.adopted.body import Evidence, evidence, written
 from kgen.adopted.sidecar import IN_PLACE, INPUT, OUTPUT
 from kgen.adopted.syntax import CudaFile, Kernel
 
-_ROWS = set(
+ROW_NAMES = set(
     "rows row nrows n_rows num_rows numrows m batch b bs batch_size batches r height h outer "
     "outer_size".split()
 )
-_COLS = set(
+COL_NAMES = set(
     "cols col ncols n_cols num_cols numcols n c d dim width w len length seq_len size features "
     "hidden classes vocab inner num_classes columns row_size row_length elements".split()
 )
@@ -78,21 +78,25 @@ def _best(names: list[str], usual: tuple[str, ...]) -> str:
 def _numbers(kernel: Kernel, roles: Roles) -> None:
     """Settle rows and cols by how the body uses them, then by their names, then by what is left."""
     seen = evidence(kernel)
+    _one_vector(seen, roles)
     integers = [
         parameter.name
         for parameter in kernel.parameters
         if not parameter.is_pointer and parameter.element in _INTEGERS
     ]
     for name in integers:
-        if name in seen.cols and (name not in seen.rows or not _is_named(name, _ROWS)):
+        if roles.is_vector or name in roles.numbers:
+            continue
+        if name in seen.cols and (name not in seen.rows or not is_named(name, ROW_NAMES)):
             _settle(roles, name, "cols", seen.cols[name])
         elif name in seen.rows:
             _settle(roles, name, "rows", seen.rows[name])
-    _one_vector(integers, roles)
-    for names, role in ((_COLS, "cols"), (_ROWS, "rows")):
+    if roles.is_vector:
+        return
+    for names, role in ((COL_NAMES, "cols"), (ROW_NAMES, "rows")):
         for name in integers:
             free = name not in roles.numbers and role not in roles.numbers.values()
-            if free and _is_named(name, names):
+            if free and is_named(name, names):
                 _settle(roles, name, role, "from its name")
     left = [name for name in integers if name not in roles.numbers]
     missing = {"rows", "cols"} - set(roles.numbers.values())
@@ -100,11 +104,14 @@ def _numbers(kernel: Kernel, roles: Roles) -> None:
         _settle(roles, left[0], missing.pop(), "the other one is taken")
 
 
-def _one_vector(integers: list[str], roles: Roles) -> None:
-    """Of a kernel with one size, which its whole grid walks, that is the row's length."""
-    if len(integers) == 1 and roles.numbers.get(integers[0]) == "rows":
-        _settle(roles, integers[0], "cols", "the only size: all blocks share one row")
-        roles.is_vector = True
+def _one_vector(seen: Evidence, roles: Roles) -> None:
+    """Where the whole grid walks one vector, its length is the columns of a single row."""
+    for name, said in seen.elements.items():
+        if is_named(name, ROW_NAMES) or seen.cols.get(name, "").count("*"):
+            _settle(roles, name, "rows", said)
+        elif not any("*" in why for why in seen.cols.values()):
+            _settle(roles, name, "cols", f"{said}: all blocks share one row")
+            roles.is_vector = True
 
 
 def _settle(roles: Roles, name: str, role: str, why: str) -> None:
@@ -112,7 +119,7 @@ def _settle(roles: Roles, name: str, role: str, why: str) -> None:
     roles.reasons[name] = why
 
 
-def _is_named(name: str, names: set[str]) -> bool:
+def is_named(name: str, names: set[str]) -> bool:
     return name.lower().removeprefix("d_").removeprefix("num_").removeprefix("n_") in names or (
         name.lower() in names
     )

@@ -101,16 +101,22 @@ def _targets_of_call(file: CudaFile, call: Node, depth: int) -> Iterator[set[str
 
 @dataclass
 class Evidence:
-    """What a body says of its integers: how often each is used as rows or as columns, and how."""
+    """What a body says of its integers, each with the expression that says it.
+
+    They multiply a row's number or bound what its threads walk (columns), bound rows, or bound what
+    is itself an index (elements of a vector).
+    """
 
     rows: dict[str, str] = field(default_factory=dict)
     cols: dict[str, str] = field(default_factory=dict)
+    elements: dict[str, str] = field(default_factory=dict)
 
 
 def evidence(kernel: Kernel) -> Evidence:
     """Return which integers multiply a row or bound what threads walk (columns), or bound rows."""
     of_block, of_thread = _derived(kernel.body)
     found = Evidence()
+    indices = _indices(kernel)
     names = {parameter.name for parameter in kernel.parameters if not parameter.is_pointer}
     for node in walk(kernel.body):
         if node.type != "binary_expression":
@@ -124,10 +130,23 @@ def evidence(kernel: Kernel) -> Evidence:
         elif operator in ("<", "<=", ">=", ">") and (name := _plain(right)) in names:
             used = identifiers(left)
             if used & of_block or "blockIdx" in used:
-                found.rows.setdefault(name, said)
+                bounds = found.elements if _plain(left) in indices else found.rows
+                bounds.setdefault(name, said)
             elif used & of_thread or "threadIdx" in used or _is_loop(node):
                 found.cols.setdefault(name, said)
     return found
+
+
+def _indices(kernel: Kernel) -> set[str]:
+    """Return the names that are by themselves the index into a pointer that the kernel gets."""
+    pointers = {parameter.name for parameter in kernel.parameters if parameter.is_pointer}
+    return {
+        text_of(node.children[1].named_children[0])
+        for node in walk(kernel.body)
+        if node.type == "subscript_expression"
+        and text_of(node.children[0]) in pointers
+        and node.children[1].named_children
+    }
 
 
 def _plain(node: Node) -> str:

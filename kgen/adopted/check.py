@@ -44,7 +44,9 @@ ORDINARY = (
 ODD = ("with_minus_inf", "all_minus_inf", "with_plus_inf", "with_nan", "huge", "near_minus_1e7")
 # What is tried first, until something works; a last block that is not full, before one that is.
 _FIRST_COLS = (256, 1024, 128, 64, 32, 4)
-_FIRST_ROWS = (9, 32, 256, 1)
+_FIRST_ROWS = (9, 32, 256)
+# What the judge says of an element that nobody wrote.
+UNWRITTEN = "is not written or NaN"
 _FAR_ELEMENTS = 2**34
 _FAR_MULTIPLE = 1024
 _OBSERVED_COLS = (1, 33, 100, 256, 257, 1024, 1025)
@@ -117,7 +119,7 @@ class _Check:
         """Return a shape that works; if there is none, what failed is in the verdict."""
         tried: list[CheckRow] = []
         for cols in _FIRST_COLS:
-            for rows in _FIRST_ROWS:
+            for rows in _FIRST_ROWS if self.contract.takes(9, cols) else (*_FIRST_ROWS, 1):
                 if not self.contract.takes(rows, cols):
                     continue
                 row = self._tried((rows, cols))
@@ -142,8 +144,8 @@ class _Check:
             self._explain_failures()
             return
         limits = [
-            limit_of("cols", {n: row.ok for n, row in by_cols.items()}, self._threads_of_row()),
-            limit_of("rows", {n: row.ok for n, row in by_rows.items()}, 1),
+            limit_of(name, {n: row.ok for n, row in tried.items()}, _computed_wrong(tried))
+            for name, tried in (("cols", by_cols), ("rows", by_rows))
         ]
         self.made.limit = together(*(limit or ANY for limit in limits))
         beyond = [row for row in self.made.rows if not row.ok]
@@ -178,14 +180,6 @@ class _Check:
     def _is_refused(self, row: CheckRow) -> bool:
         return "; CUDA takes " in row.reason
 
-    def _threads_of_row(self) -> int:
-        """Return how many threads the launch that has most of them has for a row."""
-        rows = 1024 if self.contract.takes(1024, 256) else 1
-        if not self.contract.takes(rows, 256):
-            return 1
-        launches = self.contract.plan(rows, 256).launches
-        return max(launch.block * launch.grid // rows for launch in launches)
-
     def _explain_failures(self) -> None:
         bad = [row for row in self.made.rows if not row.ok]
         for row in bad[:2]:
@@ -197,7 +191,11 @@ class _Check:
             return row
         x = mixed_rows(row.inputs, row.rows, row.cols)
         found = causes(self.source, x, self.schedules[-1], self.timeout_s, (MEMORY, RACE))
-        return replace(row, failures=(*found, *row.failures))
+        return replace(row, failures=(*filter(self._is_serious, found), *row.failures))
+
+    def _is_serious(self, found: Failure) -> bool:
+        """Whether a failure is more than the plain read with which a compare-and-swap begins."""
+        return found.kind != RACE or not self.contract.swaps(found.lines)
 
     def _tried(self, shape: Shape) -> CheckRow:
         """Return the verdict on one run of a shape, on as many ordinary rows as it has."""
@@ -241,7 +239,8 @@ class _Check:
     def _observed(self, x: Matrix) -> Iterator[Failure]:
         try:
             order = self.schedules[-1]
-            yield from observed_failures(self.source, x, order, self.timeout_s, self.kinds)
+            found = observed_failures(self.source, x, order, self.timeout_s, self.kinds)
+            yield from filter(self._is_serious, found)
         except CheckFailed as failure:
             yield _failure(failure)
 
@@ -303,6 +302,15 @@ class _Check:
             return False
         one, two = (self.contract.plan(rows, cols).launches for rows in sizes)
         return all(2 * a.grid == b.grid for a, b in zip(one, two, strict=True))
+
+
+def _computed_wrong(tried: dict[int, CheckRow]) -> list[int]:
+    """Return the sizes of which everything is computed, and something wrong."""
+    return [
+        size
+        for size, row in tried.items()
+        if row.found_by == RESULT and UNWRITTEN not in row.reason
+    ]
 
 
 def _failure(failure: CheckFailed) -> Failure:

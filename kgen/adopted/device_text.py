@@ -28,7 +28,7 @@ from kgen.adopted.syntax import (
 # What a namespace without a name is called, so that kernels in it have names outside.
 UNNAMED = "kgen_unnamed"
 _HEADERS = re.compile(
-    r"c?(float|math|limits|stdint|stddef|assert)(\.h)?$|c?std(int|def)$|type_traits$|utility$"
+    r"c?(float|math|limits|stdint|stddef|assert)(\.h)?$|c?std(int|def|io)(\.h)?$|type_traits$|utility$"
     r"|(cooperative_groups|cuda|cub|thrust|cutlass|cute)/|cooperative_groups|cuda_(fp16|bf16|pipeline)"
     r"|math_constants|mma\.h"
 )
@@ -84,7 +84,7 @@ def device_text(
 ) -> str:
     """Return what is compiled: device code with `values` where the file's constants have theirs.
 
-    It has the file's lines and, where there are templates, one more. Headers in quotes stay where
+    It has the file's lines and, for templates and namespaces, more of them behind the last. Headers in quotes stay where
     `folder` has them.
     """
     used = list(uses)
@@ -94,7 +94,12 @@ def device_text(
     edits += [_value(file.constants[name], values[name]) for name in values]
     text = _edited(file.bytes, edits)
     entries = [_entry(use) for use in used if not use.is_in_place]
-    return "\n".join([text.rstrip("\n"), *entries]) + "\n"
+    outside = [
+        f"using {'::'.join(_spelled(use.kernel.namespaces))}::{use.symbol};"
+        for use in used
+        if any(use.kernel.namespaces)
+    ]
+    return "\n".join([text.rstrip("\n"), *entries, *dict.fromkeys(outside)]) + "\n"
 
 
 def _by_kernel(uses: list[Use]) -> list[Use]:

@@ -15,6 +15,7 @@ _SIZES = {
 }  # fmt: skip
 _TRANSPARENT = ("static_cast", "int", "size_t", "unsigned", "float", "double", "dim3")
 _DIVISIONS = re.compile(r"^\(?(.+?)\)?\s*/\s*(.+)$")
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _MAX_DEPTH = 12
 
 
@@ -132,6 +133,27 @@ class Translator:
         parts = self._dim3(node.children[0])
         at = ("x", "y").index(text_of(node).rpartition(".")[2])
         return self.formula(parts[at]) if at < len(parts) else "1"
+
+    def condition(self, node: Node, is_true: bool = True) -> list[str]:
+        """Return the comparisons of sizes that a condition says to be so, or to be not so.
+
+        What else it says is left out.
+        """
+        while node.type in ("condition_clause", "parenthesized_expression"):
+            node = node.named_children[0]
+        if node.type != "binary_expression":
+            return []
+        operator = text_of(node.children[1])
+        if operator == ("&&" if is_true else "||"):
+            sides = (node.children[0], node.children[2])
+            return [said for side in sides for said in self.condition(side, is_true)]
+        if operator not in _OPPOSITE:
+            return []
+        try:
+            left, right = (self.formula(node.children[i]) for i in (0, 2))
+        except Unknown:
+            return []
+        return [f"{left} {operator if is_true else _OPPOSITE[operator]} {right}"]
 
     def _parenthesized(self, node: Node) -> str:
         return self.formula(node.named_children[0])

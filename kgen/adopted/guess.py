@@ -8,12 +8,21 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from kgen.adopted.arguments import Roles, roles_of
+from kgen.adopted.arguments import COL_NAMES, ROW_NAMES, Roles, is_named, roles_of
 from kgen.adopted.body import declares_dynamic_shared, identifiers, row_expression, written
 from kgen.adopted.expressions import Translator, Unknown
 from kgen.adopted.sidecar import INPUT, MATRICES, OUTPUT, KernelCall, Sidecar, Size, Workspace
-from kgen.adopted.syntax import CudaFile, Kernel, Launch, paired, text_of, walk
+from kgen.adopted.syntax import (
+    CudaFile,
+    Kernel,
+    Launch,
+    conditions_before,
+    paired,
+    text_of,
+    walk,
+)
 from kgen.errors import UsageError
+from kgen.specs.formula import formula
 from kgen.text import did_you_mean
 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -150,9 +159,12 @@ class _Piece:
             for name, host in self.hosts.items()
             if self.roles.numbers.get(name) in ("rows", "cols") and not _NUMBER.fullmatch(host)
         }
-        for name, role in (*_HOST_ROWS, *_HOST_COLS):
-            if role not in known.values():
-                known.setdefault(name, role)
+        function = self.launch.function if self.launch else None
+        free = {"rows", "cols"} - set(known.values())
+        for name in identifiers(function) if function else ():
+            for role, usual in (("rows", ROW_NAMES), ("cols", COL_NAMES)):
+                if role in free and is_named(name, usual) and len(name) > 1:
+                    known.setdefault(name, role)
         return Translator(self.file, self.launch.function if self.launch else None, known)
 
     def _other_numbers(self) -> None:
@@ -247,11 +259,19 @@ class _Piece:
         if self.launch and self.launch.config:
             try:
                 found = _size(self._dimensions(self.launch.config[0]))
+                if isinstance(found, int) and found > 1 and not self._takes_rows():
+                    self.remarks["grid"] = f"{found} in the file: a block for each row"
+                    return "rows"
                 self.remarks["grid"] = f"line {self.launch.line}: the file's own launch"
                 return found
             except Unknown as unknown:
                 self.remarks["grid"] = f"line {self.launch.line}: {unknown} is not known"
         return self._usual_grid()
+
+    def _takes_rows(self) -> bool:
+        """Whether anything but the grid may say how many rows there are."""
+        said = " ".join(self.roles.numbers.values())
+        return "rows" in said or row_expression(self.kernel) not in ("blockIdx.x", "")
 
     def _dimensions(self, node: Node) -> list[str]:
         """Return the grid; its one unknown name counts the rows where no argument does."""
@@ -300,6 +320,17 @@ class _Piece:
         self.remarks["shared"] = "nothing in the file says it: a float for each thread or column"
         return "4 * max(block, cols)"
 
+    def conditions(self) -> list[str]:
+        """Return what the host asks of rows and cols before it launches."""
+        if not self.launch:
+            return []
+        found = [
+            said
+            for node, is_true in conditions_before(self.launch)
+            for said in self.translator.condition(node, is_true)
+        ]
+        return [one for one in found if formula(one).names and formula(one).names <= _BOTH]
+
     def call(self) -> KernelCall:
         """Return the launch as the sidecar has it."""
         arguments: dict[str, int | float | str] = {}
@@ -313,8 +344,7 @@ class _Piece:
         )
 
 
-_HOST_ROWS = tuple((name, "rows") for name in ("rows", "num_rows", "n_rows", "nrows", "M", "batch"))
-_HOST_COLS = tuple((name, "cols") for name in ("cols", "num_cols", "n_cols", "ncols"))
+_BOTH = {"rows", "cols"}
 
 
 def _plain_number(text: str) -> int | float | str:  # type: ignore[return]
@@ -414,7 +444,10 @@ def _workspace(
         elif called in ("cudaMemset", "cudaMemsetAsync") and text_of(arguments[1]) == "0":
             initial = "zeros"
             remarks[f"{place}.initial"] = f"line {call.start_point[0] + 1}: {called}"
-    first = re.search(rf"\batomic\w+\([^;]*\b{re.escape(name)}\b", text_of(piece.kernel.body))
+    is_made = "cudaMalloc" in remarks[f"{place}.bytes"]
+    first = not is_made and re.search(
+        rf"\batomic\w+\([^;]*\b{re.escape(name)}\b", text_of(piece.kernel.body)
+    )
     if initial is None and first:
         initial = "zeros"
         remarks[f"{place}.initial"] = "it is updated by atomics, and nothing in the file fills it"
@@ -453,6 +486,9 @@ def _sizes(file: CudaFile, pieces: list[_Piece]) -> tuple[str | None, str]:
     """Return the sizes that the file itself restricts, and where; kgen finds the others."""
     if all("rows" not in " ".join(map(str, _everything(piece))) for piece in pieces):
         return "rows == 1", "nothing in its launch counts rows"
+    conditions = [said for piece in pieces for said in piece.conditions()]
+    if conditions:
+        return " and ".join(dict.fromkeys(conditions)), "what the host asks before it launches"
     for piece in pieces:
         body = text_of(piece.kernel.body)
         for parameter, role in piece.roles.numbers.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from kgen.specs.formula import formula
 
@@ -16,33 +16,33 @@ _MULTIPLES = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 ANY = ""
 
 
-def limit_of(name: str, works: Mapping[int, bool], least: int) -> str | None:
+def limit_of(name: str, works: Mapping[int, bool], wrong: Collection[int]) -> str | None:
     """Return the formula of `name` (rows or cols) that is true of just what works.
 
-    It is '' where everything does, and None where no simple limit says it. A limit below `least`
-    (the threads that share a row) is none: a kernel that cannot feed its own threads is wrong.
+    It is '' where everything does, and None where no simple limit says it. A kernel that computes
+    all of a longer row, and computes it `wrong`, has a mistake and no limit.
     """
     good = [size for size, works_there in works.items() if works_there]
-    if not good:
+    if not good or any(size > min(good) for size in wrong):
         return None
-    for text in _limits(name, max(good), min(good), least):
+    for text in _limits(name, max(good), min(good)):
         holds = formula(text or "True")
         if all(bool(holds.value({name: size})) == works[size] for size in works):
             return text
     return None
 
 
-def _limits(name: str, most: int, fewest: int, least: int) -> Iterator[str]:
+def _limits(name: str, most: int, fewest: int) -> Iterator[str]:
     yield ANY
+    if most == fewest:
+        yield f"{name} == {most}"
     multiples = [f"{name} % {number} == 0" for number in _MULTIPLES]
     yield from multiples
     yield f"is_power_of_two({name})"
     yield f"{name} >= {fewest}"
-    if most >= least:
-        yield f"{name} <= {most}"
-        for text in (*multiples, f"is_power_of_two({name})", f"{name} >= {fewest}"):
-            yield f"{text} and {name} <= {most}"
-        yield f"{name} == {most}"
+    yield f"{name} <= {most}"
+    for text in (*multiples, f"is_power_of_two({name})", f"{name} >= {fewest}"):
+        yield f"{text} and {name} <= {most}"
 
 
 def together(*limits: str) -> str:

@@ -23,7 +23,7 @@ from kgen.adopted.sidecar import (
     read_sidecar,
     sidecar_path,
 )
-from kgen.adopted.syntax import CudaFile, Kernel, Parameter
+from kgen.adopted.syntax import CudaFile, Kernel, Parameter, line_of, text_of
 from kgen.errors import UsageError
 from kgen.launch import Buffer, Launch, LaunchPlan, Number
 from kgen.sources.source import Source
@@ -61,6 +61,17 @@ class Adopted:
         """Whether the sidecar's sizes include a shape."""
         sizes = self.sidecar.sizes
         return not sizes or bool(as_formula(sizes).value(self._names(rows, cols)))
+
+    def swaps(self, lines: tuple[int, ...]) -> bool:
+        """Whether lines are of one function that updates by atomicCAS, as CUDA's guide has it.
+
+        It begins with a plain read, and whatever that gets, the swap then finds out.
+        """
+        return any(
+            "atomicCAS" in text_of(node)
+            and all(line_of(node) <= line <= node.end_point[0] + 1 for line in lines)
+            for node in read_cuda(self.path).functions.values()
+        )
 
     def require(self, rows: int, cols: int) -> None:
         """Raise UsageError for a shape that the sidecar leaves out."""

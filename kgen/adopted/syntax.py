@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
 _QUALIFIERS = ("__global__", "__device__")
+_ALIGNMENT = re.compile(rb"\b__align__\s*\(\s*\w+\s*\)")
 _NAME_NODES = ("identifier", "field_identifier", "type_identifier")
 
 
@@ -68,6 +70,7 @@ class Launch:
     arguments: tuple[Node, ...]
     line: int
     function: Node | None
+    node: Node
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,9 @@ class CudaFile:
     def __init__(self, text: str) -> None:
         self.text = text
         self.bytes = text.encode()
-        self.root = _parser().parse(self.bytes).root_node
+        # The grammar takes `struct __align__(8) Name` for a function.
+        plain = _ALIGNMENT.sub(lambda found: b" " * len(found[0]), self.bytes)
+        self.root = _parser().parse(plain).root_node
 
     @functools.cached_property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -260,6 +265,7 @@ def _launch(call: Node) -> Launch:
         tuple(arguments.named_children) if arguments else (),
         line_of(call),
         enclosing_function(call),
+        call,
     )
 
 
@@ -282,6 +288,35 @@ def _constant(name: Node, value: Node) -> Constant:
 
 def _names(node: Node) -> tuple[str, ...]:
     return tuple(text_of(child) for child in node.named_children if child.type == "identifier")
+
+
+def conditions_before(launch: Launch) -> Iterator[tuple[Node, bool]]:
+    """Yield the conditions on the way to a launch, and whether it is reached if they are true."""
+    node, function = launch.node, launch.function
+    while node.parent is not None and node != function:
+        above = node.parent
+        if above.type == "if_statement":
+            condition = above.child_by_field_name("condition")
+            if condition is not None and node != condition:
+                yield condition, node == above.child_by_field_name("consequence")
+        elif above.type == "compound_statement":
+            yield from _asked_before(above, node)
+        node = above
+
+
+_LEAVES = re.compile(r"\b(return|throw|exit|abort)\b")
+
+
+def _asked_before(block: Node, node: Node) -> Iterator[tuple[Node, bool]]:
+    for before in block.named_children:
+        if before.start_byte >= node.start_byte:
+            return
+        condition = before.child_by_field_name("condition")
+        if before.type == "if_statement" and condition is not None:
+            if _LEAVES.search(text_of(before)) and len(before.named_children) == 2:
+                yield condition, False
+        elif before.type == "expression_statement" and text_of(before).startswith("assert("):
+            yield before.children[0].children[-1].named_children[0], True
 
 
 def paired(names: tuple[Parameter, ...], values: tuple[str, ...]) -> dict[str, str]:

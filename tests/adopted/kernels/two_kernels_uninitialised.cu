@@ -15,7 +15,7 @@ __global__ void exps(const float* x, float* y, float* sums, int rows, int cols) 
         y[(size_t)r * cols + c] = e;
         s += e;
     }
-    sums[r] = sums[r] * 0.0f + s;
+    atomicAdd(&sums[r], s);
 }
 
 __global__ void divide(float* y, const float* sums, int cols) {
@@ -25,6 +25,6 @@ __global__ void divide(float* y, const float* sums, int cols) {
 void softmax(const float* x, float* y, int rows, int cols) {
     float* sums;
     cudaMalloc(&sums, rows * sizeof(float));
-    exps<<<rows, 1>>>(x, y, sums, rows, cols);
+    exps<<<rows, 128>>>(x, y, sums, rows, cols);
     divide<<<rows, 128>>>(y, sums, cols);
 }

@@ -10,8 +10,7 @@ __global__ void softmax1d(const float* x, float* y, int n) {
     __syncthreads();
     s = 0;
     for (int i = 0; i < blockDim.x; i++) s += part[i];
-    for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = expf(x[i] - m) / (s + 1e-30f * i);
-    if (threadIdx.x >= 32) y[n + threadIdx.x] = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) y[i] = expf(x[i] - m) / s;
 }
 
 extern "C" void solve(const float* input, float* output, int N) { softmax1d<<<1, 64>>>(input, output, N); }

@@ -10,6 +10,5 @@ __global__ void softmax32(const float* x, float* y, int rows, int cols) {
 }
 
 void go(const float* x, float* y, int rows, int cols) {
-    if (cols != 32) return;
     softmax32<<<rows, 32>>>(x, y, rows, cols);
 }
