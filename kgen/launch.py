@@ -6,6 +6,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from kgen.limits import WARP_SIZE
 from kgen.sources.kernels import kernels
 from kgen.sources.source import Source
 from kgen.specs.choice import Element
@@ -164,6 +165,11 @@ def _last_rows(whole: LaunchPlan, before: LaunchPlan) -> LaunchPlan:
         for each, first in zip(whole.launches, before.launches, strict=True)
     )
     return replace(whole, launches=launches, skipped_rows=before.rows)
+
+
+def additions_of(source: Source, cols: int) -> int:
+    """Return `serial_additions` of a source; a stranger's thread may have a row to itself."""
+    return cols + WARP_SIZE if source.contract else serial_additions(source.spec, cols)
 
 
 def serial_additions(spec: Spec, cols: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from kgen.adopted.inputs import ODD, ORDINARY, ordinary_rows
 from kgen.adopted.sizes import ANY, COLS, ROWS, limit_of, together, words
 from kgen.adopted.source import Adopted
 from kgen.errors import (
@@ -31,17 +32,12 @@ from kgen.evidence.failures import (
     observed_failures,
 )
 from kgen.evidence.inputs import Matrix
-from kgen.evidence.reference import judge
+from kgen.evidence.reference import Verdict, judge
 from kgen.execute import run, run_last_rows
-from kgen.limits import WARP_SIZE
+from kgen.launch import additions_of
 from kgen.shape import Shape
 from kgen.sources.source import Source
 
-ORDINARY = (
-    *("uniform", "special_last", "zeros", "max_minus_200", "outliers", "ascending"),
-    *("shifted_row", "max_minus_20000"),
-)
-ODD = ("with_minus_inf", "all_minus_inf", "with_plus_inf", "with_nan", "huge", "near_minus_1e7")
 # What is tried first, until something works; a last block that is not full, before one that is.
 _FIRST_COLS = (256, 1024, 128, 64, 32, 4)
 _FIRST_ROWS = (9, 32, 256)
@@ -79,6 +75,20 @@ def check_adopted(
     """
     kinds = (MEMORY,) * memory + (RACE,) * races
     return _Check(source, on, inputs or ORDINARY, schedules, timeout_s, kinds).judged(shapes)
+
+
+def verdict_on(source: Source, y: Matrix, x: Matrix) -> tuple[Verdict, str]:
+    """Return the verdict on an output of any source, and what is told of rows of odd numbers.
+
+    Those of an adopted source fail nothing.
+    """
+    additions = additions_of(source, x.shape[1])
+    if not source.contract:
+        return judge(y, x, additions, source.spec.op), ""
+    plain = ordinary_rows(x)
+    odd = judge(y[~plain], x[~plain], additions, source.spec.op)
+    told = "" if odd.ok else f"of {int((~plain).sum())} rows with odd numbers, {odd.reason}"
+    return judge(y[plain], x[plain], additions, source.spec.op), told
 
 
 class _Check:
@@ -213,7 +223,7 @@ class _Check:
         except CheckFailed as failure:
             self.failure = failure
             return replace(row, failures=(*row.failures, _failure(failure)))
-        verdict = judge(y, x, row.cols + WARP_SIZE, self.source.spec.op)
+        verdict = judge(y, x, additions_of(self.source, row.cols), self.source.spec.op)
         place = f"input {row.inputs[verdict.row % len(row.inputs)]}: "
         bad = () if verdict.ok else (Failure(RESULT, place + verdict.reason),)
         return replace(
@@ -291,7 +301,7 @@ class _Check:
                 replace(row, failures=(replace(one, message=one.message + hint),))
             )
             return
-        verdict = judge(y, x, cols + WARP_SIZE, self.source.spec.op)
+        verdict = judge(y, x, additions_of(self.source, cols), self.source.spec.op)
         wrong = (Failure(RESULT, f"of the last {count} rows, {verdict.reason}"),)
         self.made.rows.append(replace(row, failures=() if verdict.ok else wrong))
 

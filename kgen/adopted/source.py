@@ -45,11 +45,14 @@ _OWN_NAMES = ("x", "y", "workspace", "rows", "cols", "launch")
 
 @dataclass(frozen=True)
 class Adopted:
-    """The contract of an adopted file: its sidecar with the constants in use, and its kernels."""
+    """The contract of an adopted file: its sidecar with the constants in use, and its kernels.
+
+    `called` are the kernels' C names and parameters, one a launch.
+    """
 
     path: Path
     sidecar: Sidecar
-    uses: tuple[Use, ...]
+    called: tuple[tuple[str, tuple[Parameter, ...]], ...]
     constants: Mapping[str, int]
     label: str
     shared_names: tuple[str, ...] = ()
@@ -88,8 +91,8 @@ class Adopted:
             return LaunchPlan(rows, cols, ())
         names = self._names(rows, cols)
         launches = tuple(
-            self._launch(call, use, names)
-            for call, use in zip(self.sidecar.kernel, self.uses, strict=True)
+            self._launch(call, *called, names)
+            for call, called in zip(self.sidecar.kernel, self.called, strict=True)
         )
         spaces = tuple(
             Buffer(_buffer_name(name), _value(space.bytes, names), initial_float(space.initial))
@@ -101,22 +104,28 @@ class Adopted:
     def _names(self, rows: int, cols: int) -> dict[str, int]:
         return {**self.constants, "rows": rows, "cols": cols}
 
-    def _launch(self, call: KernelCall, use: Use, names: Mapping[str, int]) -> Launch:
+    def _launch(
+        self,
+        call: KernelCall,
+        symbol: str,
+        parameters: tuple[Parameter, ...],
+        names: Mapping[str, int],
+    ) -> Launch:
         block = [_value(size, names) for size in listed(call.block)]
         threads = _product(block)
         known = {**names, "block": threads}
         grid = [_value(size, known) for size in listed(call.grid)]
         numbers = tuple(
             Number(f"{parameter.name}=", _format(parameter, call), _value(role, known))
-            for parameter, role in zip(use.kernel.parameters, call.arguments.values(), strict=True)
+            for parameter, role in zip(parameters, call.arguments.values(), strict=True)
             if not parameter.is_pointer
         )
         return Launch(
-            use.symbol,
+            symbol,
             _product(grid),
             threads,
             _value(call.shared, known),
-            tuple(map(_argument, use.kernel.parameters, call.arguments.values())),
+            tuple(map(_argument, parameters, call.arguments.values())),
             numbers=numbers,
             block_width=block[0] if len(block) > 1 else 0,
             grid_width=grid[0] if len(grid) > 1 else 0,
@@ -199,11 +208,14 @@ def adopted_source(
         if name in file.constants and str(value) != file.constants[name].text
     }
     text = device_text(file, uses, changed, path.parent)
-    label = str(path) + (
-        f":{','.join(f'{k}={v}' for k, v in (settings or {}).items())}" * bool(settings)
-    )
+    set_here = ",".join(f"{name}={value}" for name, value in (settings or {}).items())
     contract = Adopted(
-        path, sidecar, uses, _numbers(sidecar, where), label, (*shared_names(text, uses),)
+        path,
+        sidecar,
+        tuple((use.symbol, use.kernel.parameters) for use in uses),
+        _numbers(sidecar, where),
+        f"{path}:{set_here}" if set_here else str(path),
+        tuple(shared_names(text, uses)),
     )
     spec = find_version(_PLAIN).spec.replace(op=sidecar.op)
     symbols = tuple(dict.fromkeys(use.symbol for use in uses))

@@ -54,11 +54,10 @@ def run(
     json: Json = False,
 ) -> None:
     """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
+    from kgen.adopted.check import verdict_on
     from kgen.cli.targets import find_target
-    from kgen.evidence.reference import judge
     from kgen.execute import as_matrix, source_for, target_name
     from kgen.execute import run as run_target
-    from kgen.launch import serial_additions
 
     target = find_target(with_options(variant, items, vec, threads))
     x = _input(input_file, {"rows": rows, "cols": cols, "dist": dist, "seed": seed})
@@ -72,8 +71,7 @@ def run(
         raise CheckFailed(_cause(source, matrix, on, timeout) + str(fault)) from None
     if output_file:
         _save(output_file, y)
-    additions = serial_additions(source.spec, matrix.shape[1])
-    verdict = judge(y.reshape(matrix.shape), matrix, additions, source.spec.op)
+    verdict, told = verdict_on(source, y.reshape(matrix.shape), matrix)
     facts = {
         "variant": target_name(target),
         "on": on,
@@ -83,6 +81,7 @@ def run(
         "max_abs_error": verdict.max_abs_error,
         "max_rel_error": verdict.max_rel_error,
         "row_sum_error": verdict.row_sum_error,
+        **({"told": told} if told else {}),
     }
     if json:
         print_json(facts)

@@ -15,7 +15,7 @@ from kgen import gpu
 from kgen.errors import CheckFailed, KgenError
 from kgen.evidence.inputs import make
 from kgen.evidence.reference import judge
-from kgen.launch import plan, serial_additions
+from kgen.launch import additions_of, plan
 from kgen.overlay import OURS, overlay
 from kgen.profile.job import TEMPLATES, ProfileTarget
 
@@ -28,7 +28,7 @@ def launch(job: ProfileTarget) -> None:
     source = job.source()
     x = make("uniform", job.rows, job.cols)
     y = gpu.run(source, plan(source, job.rows, job.cols), x, is_bare=True)
-    verdict = judge(y, x, serial_additions(source.spec, job.cols), source.spec.op)
+    verdict = judge(y, x, additions_of(source, job.cols), source.spec.op)
     if not verdict.ok:
         raise CheckFailed(f"{job} is wrong: {verdict.reason}")
 

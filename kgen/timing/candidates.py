@@ -8,13 +8,12 @@ from pathlib import Path
 
 from kgen.errors import UsageError
 from kgen.evidence.reference import SOFTMAX
-from kgen.execute import Target, source_for, target_name, target_spec
-from kgen.launch import Launch, LaunchPlan, plan, serial_additions
+from kgen.execute import Target, require_shape, source_for, target_name
+from kgen.launch import Launch, LaunchPlan, additions_of, plan
 from kgen.limits import WARP_SIZE, arch_number
 from kgen.sources.source import Source
 from kgen.specs.choice import Op
 from kgen.specs.formula import ceil_div
-from kgen.specs.rules import require_valid
 from kgen.store.measurement import Kind
 from kgen.timing.peers import Peer
 from kgen.toolchain import CompileOptions, compile_many
@@ -53,6 +52,11 @@ class Candidate:
         return self.source.spec.op if isinstance(self.source, Source) else SOFTMAX
 
     @property
+    def is_adopted(self) -> bool:
+        """Whether it is somebody's kernel, which has to be right on ordinary numbers alone."""
+        return isinstance(self.source, Source) and self.source.contract is not None
+
+    @property
     def is_kernel(self) -> bool:
         """Whether it is a source for the GPU, which has to be compiled."""
         return self.source is not None and not self.source.is_host
@@ -75,7 +79,7 @@ def _of_target(target: Target, rows: int, cols: int) -> Candidate:
     kind = Kind.FILE if isinstance(target, Source) else Kind.VARIANT
     candidate = Candidate(kind=kind, name=target_name(target), rows=rows, cols=cols)
     try:
-        require_valid(target_spec(target), rows, cols)
+        require_shape(target, rows, cols)
     except UsageError as refusal:
         return replace(candidate, reason=str(refusal))
     if rows == 0 or cols == 0:
@@ -86,7 +90,7 @@ def _of_target(target: Target, rows: int, cols: int) -> Candidate:
 def with_source(candidate: Candidate, source: Source) -> Candidate:
     """Return a candidate as what is compiled, verified and measured."""
     launches = plan(source, candidate.rows, candidate.cols)
-    additions = serial_additions(source.spec, candidate.cols)
+    additions = additions_of(source, candidate.cols)
     return replace(candidate, source=source, plan=launches, serial_additions=additions)
 
 
