@@ -282,36 +282,47 @@ class _Check:
     def _judge_far(self, cols: int) -> None:
         """Judge the last rows of a matrix whose offsets need more than 32 bits."""
         count = 32 if "rows %" in self.made.limit else 9
-        rows = -(-_FAR_ELEMENTS // cols // _FAR_MULTIPLE) * _FAR_MULTIPLE + count
-        if not self._grows(cols) or not self.contract.takes(rows, cols):
-            return
-        row = CheckRow(self.contract.label, rows, cols, self.inputs)
-        x = mixed_rows(self.inputs, count, cols)
-        try:
-            y = run_last_rows(self.source, x, rows, self.timeout_s)
-        except LaunchRefused:
-            return
-        except CheckFailed as failure:
-            hint = (
-                '; if it is not meant for so large a matrix, write sizes = "rows * cols < '
-                '2147483648" into the sidecar'
-            )
-            one = _failure(failure)
-            self.made.rows.append(
-                replace(row, failures=(replace(one, message=one.message + hint),))
-            )
-            return
-        verdict = judge(y, x, additions_of(self.source, cols), self.source.spec.op)
-        wrong = (Failure(RESULT, f"of the last {count} rows, {verdict.reason}"),)
-        self.made.rows.append(replace(row, failures=() if verdict.ok else wrong))
+        if row := far_row(self.source, cols, self.timeout_s, count):
+            self.made.rows.append(row)
 
-    def _grows(self, cols: int) -> bool:
-        """Whether every launch has blocks of its own for each row, so that only some can be run."""
-        sizes = (1024, 2048)
-        if not all(self.contract.takes(rows, cols) for rows in sizes):
-            return False
-        one, two = (self.contract.plan(rows, cols).launches for rows in sizes)
-        return all(2 * a.grid == b.grid for a, b in zip(one, two, strict=True))
+
+def far_row(source: Source, cols: int, timeout_s: float, count: int = 9) -> CheckRow | None:
+    """Return the verdict on the last `count` rows of a matrix of more than 2^34 elements.
+
+    None where the sidecar leaves such a matrix out, or only a part of its blocks cannot be run.
+    """
+    contract = source.contract
+    assert isinstance(contract, Adopted)
+    rows = -(-_FAR_ELEMENTS // cols // _FAR_MULTIPLE) * _FAR_MULTIPLE + count
+    if not _grows(contract, cols) or not contract.takes(rows, cols):
+        return None
+    row = CheckRow(contract.label, rows, cols, ORDINARY)
+    x = mixed_rows(ORDINARY, count, cols)
+    try:
+        y = run_last_rows(source, x, rows, timeout_s)
+    except LaunchRefused:
+        return None
+    except CheckFailed as failure:
+        found = _failure(failure)
+        return replace(row, failures=(replace(found, message=found.message + _FAR_HINT),))
+    verdict = judge(y, x, additions_of(source, cols), source.spec.op)
+    wrong = (Failure(RESULT, f"of the last {count} rows, {verdict.reason}"),)
+    return replace(row, failures=() if verdict.ok else wrong)
+
+
+_FAR_HINT = (
+    '; if it is not meant for so large a matrix, write sizes = "rows * cols < 2147483648" into the '
+    "sidecar"
+)
+
+
+def _grows(contract: Adopted, cols: int) -> bool:
+    """Whether every launch has blocks of its own for each row, so that only some can be run."""
+    sizes = (1024, 2048)
+    if not all(contract.takes(rows, cols) for rows in sizes):
+        return False
+    one, two = (contract.plan(rows, cols).launches for rows in sizes)
+    return all(2 * a.grid == b.grid for a, b in zip(one, two, strict=True))
 
 
 def _computed_wrong(tried: dict[int, CheckRow]) -> list[int]:
