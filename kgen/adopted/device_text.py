@@ -84,8 +84,8 @@ def device_text(
 ) -> str:
     """Return what is compiled: device code with `values` where the file's constants have theirs.
 
-    It has the file's lines and, for templates and namespaces, more of them behind the last. Headers in quotes stay where
-    `folder` has them.
+    It has the file's lines and, for templates and namespaces, more of them behind the last.
+    Headers in quotes stay where `folder` has them.
     """
     used = list(uses)
     needed = _needed(file, [use.kernel for use in used])

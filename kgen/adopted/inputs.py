@@ -18,5 +18,4 @@ _LARGE = 1e6
 
 def ordinary_rows(x: Matrix) -> NDArray[np.bool_]:
     """Return which rows of a matrix have nothing but ordinary numbers."""
-    is_plain: NDArray[np.bool_] = (np.abs(x) <= _LARGE).all(axis=1)  # false of NaN
-    return is_plain
+    return np.all(np.abs(x) <= _LARGE, axis=1)  # type: ignore[no-any-return] # false of NaN

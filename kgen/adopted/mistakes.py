@@ -21,6 +21,7 @@ _USUAL = (
     Mistake("walk starts one late", r"= (threadIdx\.x|tid|lane);", r"= \1 + 1;"),
     Mistake("stride one too far", r"\+= (blockDim\.x|32|[A-Z_]{4,})\)", r"+= \1 + 1)"),
     Mistake("offset in int", r"\((?:size_t|long long|long|int64_t)\)(?=\w)", r"(int)"),
+    Mistake("offset in int", r"\bsize_t\((?=\w)", r"int("),
     Mistake("offset in int", r"static_cast<(?:std::)?(?:size_t|int64_t)>", r"static_cast<int>"),
     Mistake("row of another block", r"\bblockIdx\.x\b", r"(blockIdx.x / 2)"),
     Mistake("every lane stores", r"if \((?:lane|threadIdx\.x % 32) == 0\) ", r""),

@@ -60,6 +60,10 @@ class Adopted:
     def __hash__(self) -> int:
         return hash(self.label)
 
+    def format_of(self, parameter: Parameter, call: KernelCall) -> str:
+        """Return the letter by which struct packs a number that a kernel takes."""
+        return _FORMATS[_type(parameter.element, call)]
+
     def takes(self, rows: int, cols: int) -> bool:
         """Whether the sidecar's sizes include a shape."""
         sizes = self.sidecar.sizes
@@ -116,7 +120,7 @@ class Adopted:
         known = {**names, "block": threads}
         grid = [_value(size, known) for size in listed(call.grid)]
         numbers = tuple(
-            Number(f"{parameter.name}=", _format(parameter, call), _value(role, known))
+            Number(f"{parameter.name}=", self.format_of(parameter, call), _value(role, known))
             for parameter, role in zip(parameters, call.arguments.values(), strict=True)
             if not parameter.is_pointer
         )
@@ -146,10 +150,6 @@ def _argument(parameter: Parameter, role: float | str) -> str:
     if parameter.is_pointer:
         return matrices.get(str(role)) or _buffer_name(str(role))
     return f"{parameter.name}="
-
-
-def _format(parameter: Parameter, call: KernelCall) -> str:
-    return _FORMATS[_type(parameter.element, call)]
 
 
 def _buffer_name(name: str) -> str:

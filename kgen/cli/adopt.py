@@ -1,14 +1,17 @@
-"""Commands about files that kgen did not write: adopt."""
+"""Commands about files that kgen did not write: adopt, place, and the sweep of their constants."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgen.cli.console import Json, print_json
+from kgen.cli.console import Json, print_json, print_table, print_text
 from kgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -76,3 +79,75 @@ def _asked(guessed: Guess, name: str) -> dict[str, str]:
         place.rpartition(".")[2]: typer.prompt(question) for place, question in
         guessed.questions.items()
     }  # fmt: skip
+
+
+def place(file: File, json: Json = False) -> None:
+    """Say which named version an adopted file is nearest to, and what that does differently."""
+    from kgen.adopted.place import place as find_place
+    from kgen.cli.targets import find_target
+    from kgen.sources.source import Source
+    from kgen.specs.notes import notes
+
+    source = find_target(str(file))
+    if not isinstance(source, Source) or not source.contract:
+        raise UsageError(f"{file} is no adopted file: kgen adopt {file}")
+    found = find_place(source)
+    if json:
+        print_json({"file": str(file), **vars(found)})
+        return
+    rows, cols = found.shape
+    print_text(f"{file} is nearest to {found.version}: {notes()[found.version].what}")
+    print_text(f"then come {' and '.join(found.others)}")
+    table = [(name, f"{own:.2f}", f"{theirs:.2f}") for name, own, theirs in found.differences]
+    if table:
+        title = f"what {found.version} does differently, on {rows} x {cols}"
+        print_table(title, ("", f"{file}>", f"{found.version}>"), table)
+
+
+def sweep_file(
+    file: Path,
+    settings: Sequence[str],
+    rows: str | None,
+    cols: str | None,
+    protocol: str,
+    l2: str | None,
+    seconds: float | None,
+    timeout: float,
+    db: Path | None,
+    on: str,
+    json: bool,
+) -> None:
+    """Measure an adopted file with its constants set to every combination of some values."""
+    from kgen.cli.bench import measured_rows, print_rows
+    from kgen.cli.spaces import numbers
+    from kgen.cli.targets import find_target
+    from kgen.store.export import objects
+    from kgen.timing.candidates import line_up
+    from kgen.timing.protocol import find_protocol
+    from kgen.timing.provenance import this_run
+
+    targets = [find_target(name) for name in _variants(file, settings)]
+    how, provenance = find_protocol(protocol, l2, budget_s=seconds), this_run(on)
+    found = []
+    shapes = itertools.product(numbers("rows", rows) or (1024,), numbers("cols", cols) or (4096,))
+    for shape in shapes:
+        candidates = line_up(targets, [], *shape)
+        measured = measured_rows(candidates, how, provenance, on, None, timeout, db)
+        ranked = sorted(measured, key=lambda row: row.median_us or math.inf)
+        found += ranked
+        if not json:
+            print_rows(f"{shape[0]} x {shape[1]} on {provenance.device}", ranked)
+    if json:
+        print_json(objects(found))
+
+
+def _variants(file: Path, settings: Sequence[str]) -> list[str]:
+    """Return the file with every combination of its constants' values, as commands take it."""
+    listed = []
+    for setting in settings:
+        name, equals, values = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--constant {setting}: write NAME=VALUES, such as BLOCK=64,128")
+        listed.append([f"{name.strip()}={value.strip()}" for value in values.split(",")])
+    return [f"{file}:{','.join(chosen)}" if chosen else str(file) for chosen in
+            itertools.product(*listed)]  # fmt: skip

@@ -46,6 +46,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "explain": explore.explain_variant,
     "diff": diff.diff,
     "adopt": adopt.adopt,
+    "place": adopt.place,
     "build": build.build,
     "sass": make.sass,
     "export": make.export,

@@ -51,8 +51,8 @@ def _results(name: str) -> list[MutantResult]:
     target = find_target(name)
     if not isinstance(target, Source) or not target.contract:
         raise UsageError(
-            f"{name} is a file that kgen generated; mutants are made of what the templates give, or "
-            "of adopted files"
+            f"{name} is a file that kgen generated; mutants are made of what the templates give, "
+            "or of adopted files"
         )
     return list(campaign_on(target))
 

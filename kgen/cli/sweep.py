@@ -18,6 +18,7 @@ from kgen.cli.console import Json, On, print_json, time_option
 from kgen.cli.dry_run import print_plan
 from kgen.cli.progress import SweepProgress
 from kgen.errors import CheckFailed, MissingTool
+from kgen.text import names_a_file
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement, Provenance
@@ -35,7 +36,8 @@ _GO_ON = "the same command goes on from there"
 
 def sweep(
     study: Annotated[
-        Path | None, typer.Argument(help="A TOML file that describes a sweep.")
+        Path | None,
+        typer.Argument(help="A TOML file that describes a sweep, or an adopted .cu file."),
     ] = None,
     rows: Annotated[str | None, typer.Option(help="Rows of the matrices: 1,1024.")] = None,
     cols: Annotated[str | None, typer.Option(help="Elements of a row: 257,4096.")] = None,
@@ -48,6 +50,10 @@ def sweep(
         typer.Option(
             help="Values of an axis: threads=128,256; repeatable.", autocompletion=complete_axis
         ),
+    ] = None,
+    constant: Annotated[
+        list[str] | None,
+        typer.Option(help="Values of an adopted file's constant: BLOCK=64,128; repeatable."),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every valid combination.")] = False,
     where: Annotated[str | None, typer.Option(help="Keep these: 'threads * vec <= cols'.")] = None,
@@ -80,6 +86,7 @@ def sweep(
     verified, counted, and ranked by a cost model. With shapes alone, what is likely to be fast is
     swept: the first by a cost model of what the newer versions and their axes combine to.
     """
+    from kgen.cli.adopt import sweep_file
     from kgen.cli.spaces import spaces
     from kgen.execute import require_place
     from kgen.sweep.halving import find_search
@@ -87,6 +94,9 @@ def sweep(
     from kgen.sweep.plan import plan
     from kgen.timing.protocol import find_protocol
 
+    if study and names_a_file(str(study)):
+        sweep_file(study, constant or [], rows, cols, protocol, l2, seconds, timeout, db, on, json)
+        return
     planned = plan(*spaces(study, rows, cols, variants, axis, where, all_))
     require_place(on)
     hosts = [point.variant for point in planned.points if point.spec.is_host]

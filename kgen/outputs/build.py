@@ -58,6 +58,8 @@ def write(source: Source, folder: Path, force: bool = False) -> Path:
 
 
 def _is_edited(found: bytes, source: Source) -> bool:
+    if source.contract:
+        return found != source.text.encode()
     origin = f"(kgen {__version__}, templates {template_hash(source.spec.overlay)})".encode()
     return origin in found and found != source.text.encode()
 
