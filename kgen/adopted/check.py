@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from kgen.adopted.far import failure_of, far_row
 from kgen.adopted.inputs import ODD, ORDINARY, ordinary_rows
 from kgen.adopted.sizes import ANY, COLS, ROWS, limit_of, together, words
 from kgen.adopted.source import Adopted
 from kgen.errors import (
     CheckFailed,
-    CompileFailed,
-    KernelFault,
     KernelTimeout,
-    LaunchRefused,
 )
 from kgen.evidence.check import SCHEDULES, CheckRow, mixed_rows
 from kgen.evidence.failures import (
@@ -33,7 +31,7 @@ from kgen.evidence.failures import (
 )
 from kgen.evidence.inputs import Matrix
 from kgen.evidence.reference import Verdict, judge
-from kgen.execute import run, run_last_rows
+from kgen.execute import run
 from kgen.launch import additions_of
 from kgen.shape import Shape
 from kgen.sources.source import Source
@@ -43,8 +41,6 @@ _FIRST_COLS = (256, 1024, 128, 64, 32, 4)
 _FIRST_ROWS = (9, 32, 256)
 # What the judge says of an element that nobody wrote.
 UNWRITTEN = "is not written or NaN"
-_FAR_ELEMENTS = 2**34
-_FAR_MULTIPLE = 1024
 _OBSERVED_COLS = (1, 33, 100, 256, 257, 1024, 1025)
 _OBSERVED_SHAPES = 4
 
@@ -89,6 +85,11 @@ def verdict_on(source: Source, y: Matrix, x: Matrix) -> tuple[Verdict, str]:
     odd = judge(y[~plain], x[~plain], additions, source.spec.op)
     told = "" if odd.ok else f"of {int((~plain).sum())} rows with odd numbers, {odd.reason}"
     return judge(y[plain], x[plain], additions, source.spec.op), told
+
+
+def works_somewhere(source: Source) -> bool:
+    """Return whether an adopted source is right on the first shapes that a check tries."""
+    return _Check(source, "cpu", ORDINARY, SCHEDULES, 10.0, ())._base() is not None
 
 
 class _Check:
@@ -222,7 +223,7 @@ class _Check:
             y = run(self.source, x, self.on, schedule=order, timeout_s=self.timeout_s)
         except CheckFailed as failure:
             self.failure = failure
-            return replace(row, failures=(*row.failures, _failure(failure)))
+            return replace(row, failures=(*row.failures, failure_of(failure)))
         verdict = judge(y, x, additions_of(self.source, row.cols), self.source.spec.op)
         place = f"input {row.inputs[verdict.row % len(row.inputs)]}: "
         bad = () if verdict.ok else (Failure(RESULT, place + verdict.reason),)
@@ -252,7 +253,7 @@ class _Check:
             found = observed_failures(self.source, x, order, self.timeout_s, self.kinds)
             yield from filter(self._is_serious, found)
         except CheckFailed as failure:
-            yield _failure(failure)
+            yield failure_of(failure)
 
     def _look_closer(self, base: Shape) -> None:
         """Judge some shapes in every order and observed, odd rows, and rows far into a matrix."""
@@ -286,45 +287,6 @@ class _Check:
             self.made.rows.append(row)
 
 
-def far_row(source: Source, cols: int, timeout_s: float, count: int = 9) -> CheckRow | None:
-    """Return the verdict on the last `count` rows of a matrix of more than 2^34 elements.
-
-    None where the sidecar leaves such a matrix out, or only a part of its blocks cannot be run.
-    """
-    contract = source.contract
-    assert isinstance(contract, Adopted)
-    rows = -(-_FAR_ELEMENTS // cols // _FAR_MULTIPLE) * _FAR_MULTIPLE + count
-    if not _grows(contract, cols) or not contract.takes(rows, cols):
-        return None
-    row = CheckRow(contract.label, rows, cols, ORDINARY)
-    x = mixed_rows(ORDINARY, count, cols)
-    try:
-        y = run_last_rows(source, x, rows, timeout_s)
-    except LaunchRefused:
-        return None
-    except CheckFailed as failure:
-        found = _failure(failure)
-        return replace(row, failures=(replace(found, message=found.message + _FAR_HINT),))
-    verdict = judge(y, x, additions_of(source, cols), source.spec.op)
-    wrong = (Failure(RESULT, f"of the last {count} rows, {verdict.reason}"),)
-    return replace(row, failures=() if verdict.ok else wrong)
-
-
-_FAR_HINT = (
-    '; if it is not meant for so large a matrix, write sizes = "rows * cols < 2147483648" into the '
-    "sidecar"
-)
-
-
-def _grows(contract: Adopted, cols: int) -> bool:
-    """Whether every launch has blocks of its own for each row, so that only some can be run."""
-    sizes = (1024, 2048)
-    if not all(contract.takes(rows, cols) for rows in sizes):
-        return False
-    one, two = (contract.plan(rows, cols).launches for rows in sizes)
-    return all(2 * a.grid == b.grid for a, b in zip(one, two, strict=True))
-
-
 def _computed_wrong(tried: dict[int, CheckRow]) -> list[int]:
     """Return the sizes of which everything is computed, and something wrong."""
     return [
@@ -332,9 +294,3 @@ def _computed_wrong(tried: dict[int, CheckRow]) -> list[int]:
         for size, row in tried.items()
         if row.found_by == RESULT and UNWRITTEN not in row.reason
     ]
-
-
-def _failure(failure: CheckFailed) -> Failure:
-    kind = COMPILER if isinstance(failure, CompileFailed) else FAULT
-    lines = (failure.line,) if isinstance(failure, KernelFault) and failure.line else ()
-    return Failure(kind, str(failure), lines)

@@ -189,22 +189,22 @@ class Translator:
         """Return what a macro, or a function of one `return`, makes of its arguments."""
         if name in self.file.macros:
             names, body = self.file.macros[name]
-            expression = _expression(body)
+            made = expression(body)
         elif name in self.file.functions:
             function = self.file.functions[name]
             names = tuple(parameter.name for parameter in parameters_of(function))
             returns = [node for node in walk(function) if node.type == "return_statement"]
-            expression = returns[0].named_children[0] if len(returns) == 1 else None
+            made = returns[0].named_children[0] if len(returns) == 1 else None
         else:
             raise Unknown(f"{name}()")
-        if expression is None or len(names) != len(values):
+        if made is None or len(names) != len(values):
             raise Unknown(f"{name}()")
-        return Translator(self.file, None, dict(zip(names, values, strict=True))).formula(
-            expression
-        )
+        known = dict(zip(names, values, strict=True))
+        return Translator(self.file, None, known).formula(made)
 
 
-def _expression(text: str) -> Node | None:
+def expression(text: str) -> Node | None:
+    """Return a text of C++ as the node of its expression, None if it is none."""
     root = CudaFile(f"int f() {{ return {text}; }}").root
     found = next((node for node in walk(root) if node.type == "return_statement"), None)
     return found.named_children[0] if found and found.named_children else None

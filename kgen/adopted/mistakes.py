@@ -9,6 +9,7 @@ from kgen.adopted.source import Adopted
 from kgen.evidence.mutation.mistakes import MISTAKES, Mistake, Mutant, mutants_of
 from kgen.sources.source import Source
 
+_LEAST = r"(?:INFINITY|FLT_MAX|CUDART_INF_F|\d+\.?\d*e\d+f?)"
 _USUAL = (
     Mistake("barrier removed", r"\b(?:block|cta|tb|cg::this_thread_block\(\))\.sync\(\);", r";"),
     Mistake("mask halved", r"0x[fF]{8}\b|~0[uU]?\b", r"0x0000ffff"),
@@ -17,7 +18,7 @@ _USUAL = (
     Mistake("last round skipped", r"(\b\w+) > 0;", r"\1 > 1;"),
     Mistake("maximum not subtracted", r"(\b_*exp\w*\([^;()]*?) - \w*max\w*\)", r"\1)"),
     Mistake("maximum not subtracted", r"(\b_*exp\w*\([^;]*?) - m\)", r"\1)"),
-    Mistake("maximum starts at 0", r"= -(?:INFINITY|FLT_MAX|CUDART_INF_F|\d+\.?\d*e\d+f?)", r"= 0.0f"),
+    Mistake("maximum starts at 0", rf"= -{_LEAST}", r"= 0.0f"),
     Mistake("walk starts one late", r"= (threadIdx\.x|tid|lane);", r"= \1 + 1;"),
     Mistake("stride one too far", r"\+= (blockDim\.x|32|[A-Z_]{4,})\)", r"+= \1 + 1)"),
     Mistake("offset in int", r"\((?:size_t|long long|long|int64_t)\)(?=\w)", r"(int)"),

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from itertools import chain
 
-from kgen.adopted.check import check_adopted, far_row
+from kgen.adopted.check import check_adopted
+from kgen.adopted.far import far_row
 from kgen.adopted.mistakes import adopted_mutants
 from kgen.errors import CheckFailed, MissingTool
 from kgen.evidence.check import CheckRow

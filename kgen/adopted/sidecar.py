@@ -102,9 +102,9 @@ def _words(message: str) -> str:
 
 
 def _check(made: Sidecar) -> None:
-    for value, known, what in ((made.op, OPS, "op"), (made.element, ELEMENTS, "element")):
-        if value not in known:
-            raise UsageError(f"{what} = {value!r}: adopted files have {' or '.join(known)}")
+    for said, known, what in ((made.op, OPS, "op"), (made.element, ELEMENTS, "element")):
+        if said not in known:
+            raise UsageError(f"{what} = {said!r}: adopted files have {' or '.join(known)}")
     if not made.kernel:
         raise UsageError("there is no [[kernel]]: name the kernels in the order of their launches")
     for name in (*made.constants, *made.workspace):
@@ -119,10 +119,11 @@ def _check(made: Sidecar) -> None:
         _check_call(call, made, names, f"kernel[{i}]")
 
 
-def _check_call(call: KernelCall, made: Sidecar, names: set[str], place: str) -> None:
+def _check_call(call: KernelCall, made: Sidecar, outer: set[str], place: str) -> None:
+    names = outer | {name for name, value in call.template.items() if isinstance(value, int)}
     for key, values in (("block", call.block), ("grid", call.grid)):
-        for value in listed(values):
-            _formula(value, names if key == "block" else {*names, "block"}, f"{place}.{key}")
+        for size in listed(values):
+            _formula(size, names if key == "block" else {*names, "block"}, f"{place}.{key}")
         if not 1 <= len(listed(values)) <= 2:
             raise UsageError(f"{place}.{key}: a {key} has one or two dimensions here")
     _formula(call.shared, {*names, "block"}, f"{place}.shared")
@@ -166,33 +167,29 @@ def listed(value: Size) -> list[Number]:
 
 def written(made: Sidecar, remarks: dict[str, str]) -> str:
     """Return a sidecar as TOML, each entry with its remark: why it is so (by `kernel[0].grid`)."""
-    lines: list[str] = []
-
-    def entry(key: str, value: Any, place: str) -> None:
-        remark = f"  # {remarks[place]}" if place in remarks else ""
-        lines.append(f"{_key(key)} = {_toml(value)}{remark}")
-
-    for key in ("op", "element", "sizes"):
-        if getattr(made, key) is not None:
-            entry(key, getattr(made, key), key)
+    head = {key: getattr(made, key) for key in ("op", "element", "sizes")}
+    lines = _entries(head, "", remarks)
     if made.constants:
-        lines += ["", "[constants]"]
-        for name, value in made.constants.items():
-            entry(name, value, f"constants.{name}")
+        lines += ["", "[constants]", *_entries(made.constants, "constants.", remarks)]
     for name, space in made.workspace.items():
         lines += ["", f"[workspace.{_key(name)}]"]
-        for key, value in msgspec.structs.asdict(space).items():
-            if value is not None:
-                entry(key, value, f"workspace.{name}.{key}")
+        lines += _entries(msgspec.structs.asdict(space), f"workspace.{name}.", remarks)
     for i, call in enumerate(made.kernel):
-        lines += ["", "[[kernel]]"]
-        for key, value in msgspec.structs.asdict(call).items():
-            if key != "arguments" and value not in ({},):
-                entry(key, value, f"kernel[{i}].{key}")
-        lines.append("[kernel.arguments]")
-        for name, role in call.arguments.items():
-            entry(name, role, f"kernel[{i}].arguments.{name}")
+        entries = msgspec.structs.asdict(call)
+        arguments, place = entries.pop("arguments"), f"kernel[{i}]."
+        lines += ["", "[[kernel]]", *_entries(entries, place, remarks), "[kernel.arguments]"]
+        lines += _entries(arguments, f"{place}arguments.", remarks)
     return "\n".join(lines) + "\n"
+
+
+def _entries(values: dict[str, Any], place: str, remarks: dict[str, str]) -> list[str]:
+    """Return a table's lines; what is left out has none."""
+    return [
+        f"{_key(key)} = {_toml(value)}"
+        + (f"  # {why}" if (why := remarks.get(place + key)) else "")
+        for key, value in values.items()
+        if value is not None and value != {}
+    ]
 
 
 def _key(name: str) -> str:

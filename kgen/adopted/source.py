@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgen.adopted.device_text import Use, device_text, shared_names
+from kgen.adopted.device_text import device_text, shared_names
+from kgen.adopted.fit import FORMATS, numbers_of, type_of, uses_of, with_settings
 from kgen.adopted.sidecar import (
     IN_PLACE,
     INPUT,
-    MATRICES,
     OUTPUT,
     KernelCall,
     Sidecar,
@@ -23,23 +23,15 @@ from kgen.adopted.sidecar import (
     read_sidecar,
     sidecar_path,
 )
-from kgen.adopted.syntax import CudaFile, Kernel, Parameter, line_of, text_of
+from kgen.adopted.syntax import CudaFile, Parameter, line_of, text_of
 from kgen.errors import UsageError
 from kgen.launch import Buffer, Launch, LaunchPlan, Number
 from kgen.sources.source import Source
 from kgen.specs.versions import find_version
-from kgen.text import did_you_mean
 
 _SETTINGS = re.compile(r"^(.*\.cu):((?:\w+=[^,]*,?)+)$")
 # A plain version, whose spec says what is computed, of which types.
 _PLAIN = "v1"
-_FORMATS = {
-    "int": "i", "unsigned": "I", "unsigned int": "I", "uint": "I", "size_t": "Q",
-    "std::size_t": "Q",
-    "long": "q", "long long": "q", "unsigned long": "Q", "unsigned long long": "Q", "float": "f",
-    "double": "d", "bool": "?", "short": "h", "int32_t": "i", "uint32_t": "I", "int64_t": "q",
-    "uint64_t": "Q", "std::int64_t": "q",
-}  # fmt: skip
 _OWN_NAMES = ("x", "y", "workspace", "rows", "cols", "launch")
 
 
@@ -62,7 +54,7 @@ class Adopted:
 
     def format_of(self, parameter: Parameter, call: KernelCall) -> str:
         """Return the letter by which struct packs a number that a kernel takes."""
-        return _FORMATS[_type(parameter.element, call)]
+        return FORMATS[type_of(parameter, call)]
 
     def takes(self, rows: int, cols: int) -> bool:
         """Whether the sidecar's sizes include a shape."""
@@ -197,11 +189,12 @@ def adopted_source(
     Raises UsageError where the sidecar does not fit the file.
     """
     file, where = read_cuda(path), sidecar_path(path)
-    sidecar = with_settings(path, sidecar, settings or {})
     try:
-        uses = _uses(file, sidecar)
+        uses_of(file, sidecar)
     except UsageError as error:
         raise UsageError(f"{where} no longer fits {path.name}: {error}") from None
+    sidecar = with_settings(path, sidecar, settings or {})
+    uses = uses_of(file, sidecar, settings or {})
     changed = {
         name: str(value)
         for name, value in sidecar.constants.items()
@@ -213,7 +206,7 @@ def adopted_source(
         path,
         sidecar,
         tuple((use.symbol, use.kernel.parameters) for use in uses),
-        _numbers(sidecar, where),
+        numbers_of(sidecar, where),
         f"{path}:{set_here}" if set_here else str(path),
         tuple(shared_names(text, uses)),
     )
@@ -224,104 +217,3 @@ def adopted_source(
 
 def _stem(path: Path) -> str:
     return re.sub(r"\W", "_", path.stem)
-
-
-def with_settings(path: Path, sidecar: Sidecar, settings: Mapping[str, str]) -> Sidecar:
-    """Return a sidecar with constants, or template arguments, set to whole numbers.
-
-    Raises UsageError for a constant that it does not list.
-    """
-    known = {*sidecar.constants, *(name for call in sidecar.kernel for name in call.template)}
-    for name, value in settings.items():
-        if name not in known:
-            raise UsageError(f"{path} has no constant {name!r} to set{did_you_mean(name, known)}")
-        if not value.isdigit():
-            raise UsageError(f"{path}:{name}={value}: a constant is a whole number")
-    from msgspec import structs
-
-    constants = {name: int(settings.get(name, -1)) if name in settings else value
-                 for name, value in sidecar.constants.items()}  # fmt: skip
-    calls = [
-        structs.replace(
-            call,
-            template={
-                name: int(settings[name]) if name in settings and name not in constants else value
-                for name, value in call.template.items()
-            },
-        )
-        for call in sidecar.kernel
-    ]
-    return structs.replace(sidecar, constants=constants, kernel=calls)
-
-
-def _numbers(sidecar: Sidecar, where: Path) -> dict[str, int]:
-    """Return what the constants are, those that are computed of others too."""
-    known: dict[str, int] = {}
-    for call in sidecar.kernel:
-        known |= {name: value for name, value in call.template.items() if isinstance(value, int)}
-    known |= {name: value for name, value in sidecar.constants.items() if isinstance(value, int)}
-    left = {name: value for name, value in sidecar.constants.items() if name not in known}
-    for _ in left:
-        for name, value in left.items():
-            if as_formula(value).names <= known.keys():
-                known[name] = int(as_formula(value).value(known))
-    if missing := left.keys() - known.keys():
-        raise UsageError(f"{where}: constants.{min(missing)} names what is no constant there")
-    return known
-
-
-def _uses(file: CudaFile, sidecar: Sidecar) -> tuple[Use, ...]:
-    """Return the kernels of a sidecar as the file has them. Raises UsageError."""
-    by_path = {kernel.path: kernel for kernel in file.kernels}
-    by_path |= {kernel.name: kernel for kernel in file.kernels if kernel.name not in by_path}
-    for name in sidecar.constants:
-        if name not in file.constants:
-            raise UsageError(f"the file names no constant {name}")
-    uses: list[Use] = []
-    for call in sidecar.kernel:
-        if call.name not in by_path:
-            raise UsageError(
-                f"the file has no kernel {call.name}{did_you_mean(call.name, by_path)}"
-            )
-        kernel = by_path[call.name]
-        _check_names(kernel, call)
-        template = {name: str(call.template[name]) for name in (p.name for p in kernel.template)}
-        uses.append(Use(kernel, template, _symbol(kernel, template, uses)))
-    return tuple(uses)
-
-
-def _check_names(kernel: Kernel, call: KernelCall) -> None:
-    for what, listed_, given in (
-        ("argument", kernel.parameters, call.arguments),
-        ("template argument", kernel.template, call.template),
-    ):
-        names = [parameter.name for parameter in listed_]
-        if list(given) != names:
-            raise UsageError(
-                f"kernel {call.name} (line {kernel.line}) has the {what}s {', '.join(names) or '-'}"
-                f", and the sidecar gives {', '.join(given) or 'none'}; adopt it again, or change "
-                "the sidecar"
-            )
-    for parameter in kernel.parameters:
-        role = call.arguments[parameter.name]
-        is_buffer = role in MATRICES or (isinstance(role, str) and parameter.is_pointer)
-        if parameter.is_pointer != is_buffer or not (
-            parameter.is_pointer or _type(parameter.element, call) in _FORMATS
-        ):
-            raise UsageError(
-                f"{parameter.type} {parameter.name} of {call.name} (line {kernel.line}) cannot be "
-                f"{role!r}"
-            )
-
-
-def _type(element: str, call: KernelCall) -> str:
-    return str(call.template.get(element, element))
-
-
-def _symbol(kernel: Kernel, template: Mapping[str, str], before: list[Use]) -> str:
-    """Return the C name of a kernel: its own, and a number behind it for further instances."""
-    same = [use for use in before if use.kernel.name == kernel.name]
-    for use in same:
-        if use.kernel.path == kernel.path and use.template == template:
-            return use.symbol
-    return f"{kernel.name}_{len({use.symbol for use in same}) + 1}" if same else kernel.name

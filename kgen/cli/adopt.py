@@ -38,9 +38,11 @@ def adopt(
     json: Json = False,
 ) -> None:
     """Read somebody's .cu and write beside it how it is launched; every command then takes it."""
-    from kgen.adopted.guess import Answers, guess
+    from kgen.adopted.guess import guess
+    from kgen.adopted.piece import Answers
     from kgen.adopted.sidecar import read_sidecar, sidecar_path, written
     from kgen.adopted.source import adopted_source, read_cuda
+    from kgen.adopted.tried import settled
     from kgen.files import write_atomically
 
     target = sidecar_path(file)
@@ -52,6 +54,7 @@ def adopt(
     if guessed.questions:
         said |= _asked(guessed, str(file))
         guessed = guess(parsed, str(file), Answers(tuple(kernel or ()), said, grid, block, shared))
+    guessed = settled(file, guessed)
     adopted_source(file, guessed.sidecar)
     write_atomically(target, written(guessed.sidecar, guessed.remarks))
     read_sidecar(target)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgen.adopted.guess import Answers, Guess, guess
+from kgen.adopted.guess import Guess, guess
+from kgen.adopted.piece import Answers
 from kgen.adopted.source import adopted_source, read_cuda
 from kgen.adopted.syntax import CudaFile
+from kgen.adopted.tried import settled
 from kgen.sources.source import Source
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -17,7 +19,7 @@ def adopted(name: str) -> Source:
     path = KERNELS / f"{name}.cu"
     guessed = guess(read_cuda(path), path.name, Answers())
     assert not guessed.questions
-    return adopted_source(path, guessed.sidecar)
+    return adopted_source(path, settled(path, guessed).sidecar)
 
 
 def guessed(text: str, **answers: object) -> Guess:

@@ -84,7 +84,8 @@ def test_adopted_and_judged(name: str) -> None:
     if found:
         first = found[0]
         assert any(
-            first.kind == kind and (not line or line in first.lines) for kind, line in expected.found
+            first.kind == kind and (not line or line in first.lines)
+            for kind, line in expected.found
         ), first
     if expected.limit:
         assert any(remark.startswith("right for ") for remark in judged.remarks)
