@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kgen.adopted.body import Evidence, evidence, written
 from kgen.adopted.sidecar import IN_PLACE, INPUT, OUTPUT
-from kgen.adopted.syntax import CudaFile, Kernel
+from kgen.adopted.syntax import CudaFile, Kernel, Parameter
 
 ROW_NAMES = set(
     "rows row nrows n_rows num_rows numrows m batch b bs batch_size batches r height h outer "
@@ -52,9 +52,10 @@ def roles_of(file: CudaFile, kernel: Kernel, answers: Mapping[str, str]) -> Role
 
 
 def _pointers(kernel: Kernel, roles: Roles) -> None:
-    pointers = [parameter for parameter in kernel.parameters if parameter.is_pointer]
-    for parameter in pointers:
-        roles.pointers[parameter.name] = ""
+    for parameter in kernel.parameters:
+        if parameter.is_pointer:
+            roles.pointers[parameter.name] = ""
+    pointers = [one for one in kernel.parameters if one.is_pointer and _may_be_matrix(one)]
     reads = [p.name for p in pointers if p.name not in roles.written]
     writes = [p.name for p in pointers if p.name in roles.written]
     source, target = _best(reads, _INPUTS), _best(writes, _OUTPUTS)
@@ -64,6 +65,11 @@ def _pointers(kernel: Kernel, roles: Roles) -> None:
     if target:
         roles.pointers[target] = OUTPUT if source else IN_PLACE
         roles.reasons[target] = "it is written" + ("" if source else ", and nothing else is read")
+
+
+def _may_be_matrix(parameter: Parameter) -> bool:
+    """Whether a pointer may be to floats, which files give names of their own."""
+    return parameter.element not in {*_INTEGERS, "void", "bool", "char", "unsigned char", "int2"}
 
 
 def _best(names: list[str], usual: tuple[str, ...]) -> str:

@@ -31,6 +31,7 @@ def name_workspaces(
                 if role not in spaces:
                     spaces[role] = _workspace(file, piece, name, role, remarks)
             piece.roles.pointers[name] = role
+    _ask_of_unwritten(pieces, matrices)
     if not {OUTPUT, IN_PLACE} & set(matrices.values()):
         last = pieces[-1].kernel
         pieces[-1].questions["arguments.output"] = (
@@ -38,6 +39,19 @@ def name_workspaces(
             "which is the output?"
         )
     return spaces
+
+
+def _ask_of_unwritten(pieces: list[Piece], matrices: dict[str, str]) -> None:
+    """Ask of a buffer that every kernel reads and none writes: who else could fill it?"""
+    written = {name for piece in pieces for name in _pointers(piece, is_written=True)}
+    for piece in pieces:
+        for parameter in piece.kernel.parameters:
+            host = piece.hosts.get(parameter.name, parameter.name)
+            if parameter.is_pointer and host not in matrices and host not in written:
+                piece.questions[f"arguments.{parameter.name}"] = (
+                    f"what is {parameter.type} {parameter.name} (line {piece.kernel.line})? The "
+                    "kernels read it, and none writes it."
+                )
 
 
 def _alone(pieces: list[Piece]) -> dict[str, str]:

@@ -35,6 +35,7 @@ _HEADERS = re.compile(
 _HOST_WORDS = re.compile(
     r"\bcuda[A-Z]\w*(_t\b|\s*\()|\bcublas|\bcudnn|\bstd::(vector|string|chrono|unique|function|map)"
 )
+_SHORT_FLOATS = re.compile(r"\b__half|\bhalf2?\b|bfloat16\b|__float2half|__half2float")
 _CONTAINERS = (
     "translation_unit",
     "declaration_list",
@@ -57,6 +58,22 @@ _KEPT = (
     ";",
 )
 _TYPES = ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier")
+
+
+@dataclass(frozen=True)
+class _Headers:
+    """Which headers stay: CUDA's, those of small float types where such are used, neighbours."""
+
+    folder: Path | None
+    short_floats: bool
+
+    def keep(self, said: str) -> bool:
+        """Whether an #include stays."""
+        name = said.split()[-1].strip('<>"')
+        if self.folder is not None and '"' in said and (self.folder / name).is_file():
+            return True
+        is_known = bool(_HEADERS.match(name))
+        return is_known and (self.short_floats or not re.match(r"cuda_(fp|bf)16", name))
 
 
 @dataclass(frozen=True)
@@ -89,7 +106,8 @@ def device_text(
     """
     used = list(uses)
     needed = _needed(file, [use.kernel for use in used])
-    edits = list(_blanks(file.root, needed, folder))
+    headers = _Headers(folder, bool(_SHORT_FLOATS.search(file.text)))
+    edits = list(_blanks(file.root, needed, headers))
     edits += [edit for use in _by_kernel(used) for edit in _named(use)]
     edits += [_value(file.constants[name], values[name]) for name in values]
     text = _edited(file.bytes, edits)
@@ -141,23 +159,23 @@ def _needed(file: CudaFile, kernels: list[Kernel]) -> set[int]:
     return found
 
 
-def _blanks(node: Node, needed: set[int], folder: Path | None) -> Iterator[Edit]:
+def _blanks(node: Node, needed: set[int], headers: _Headers) -> Iterator[Edit]:
     for child in node.children:
         if child.type == "namespace_definition":
-            yield from _of_namespace(child, needed, folder)
+            yield from _of_namespace(child, needed, headers)
         elif child.type == "linkage_specification" and child.children[-1].type == _CONTAINERS[1]:
-            yield from _blanks(child.children[-1], needed, folder)
+            yield from _blanks(child.children[-1], needed, headers)
         elif child.type in _CONTAINERS:
-            yield from _blanks(child, needed, folder)
-        elif child.is_named and not _is_kept(child, needed, folder) and not _is_part(child):
+            yield from _blanks(child, needed, headers)
+        elif child.is_named and not _is_kept(child, needed, headers) and not _is_part(child):
             yield child.start_byte, child.end_byte, b""
 
 
-def _of_namespace(node: Node, needed: set[int], folder: Path | None) -> Iterator[Edit]:
+def _of_namespace(node: Node, needed: set[int], headers: _Headers) -> Iterator[Edit]:
     if node.child_by_field_name("name") is None:
         keyword = node.children[0]
         yield keyword.start_byte, keyword.end_byte, f"inline namespace {UNNAMED}".encode()
-    yield from _blanks(node.children[-1], needed, folder)
+    yield from _blanks(node.children[-1], needed, headers)
 
 
 def _is_part(node: Node) -> bool:
@@ -174,15 +192,15 @@ def _is_part(node: Node) -> bool:
     )
 
 
-def _is_kept(node: Node, needed: set[int], folder: Path | None) -> bool:
+def _is_kept(node: Node, needed: set[int], headers: _Headers) -> bool:
     if node.type == "preproc_include":
-        return _is_kept_header(text_of(node), folder)
+        return headers.keep(text_of(node))
     if node.type == "function_definition":
         return node.start_byte in needed and has_qualifier(
             node, "__global__", "__device__", "constexpr"
         )
     if node.type in ("template_declaration", "linkage_specification"):
-        return any(_is_kept(child, needed, folder) for child in node.children if child.is_named)
+        return any(_is_kept(child, needed, headers) for child in node.children if child.is_named)
     if node.type == "declaration":
         return _is_kept_declaration(node)
     if node.type == "using_declaration":
@@ -197,13 +215,6 @@ def _is_kept_declaration(node: Node) -> bool:
         return False
     words = ("const", "constexpr", "__device__", "__constant__", "__shared__")
     return has_qualifier(node, *words) and not _HOST_WORDS.search(text_of(node))
-
-
-def _is_kept_header(said: str, folder: Path | None) -> bool:
-    name = said.split()[-1].strip('<>"')
-    if folder is not None and '"' in said and (folder / name).is_file():
-        return True
-    return bool(_HEADERS.match(name))
 
 
 def _named(use: Use) -> Iterator[Edit]:

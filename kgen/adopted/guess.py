@@ -11,9 +11,14 @@ from kgen.adopted.body import written
 from kgen.adopted.piece import Answers, Piece
 from kgen.adopted.restrictions import constants_of, op_of, sizes_of
 from kgen.adopted.sidecar import Sidecar
-from kgen.adopted.syntax import CudaFile, Kernel, Launch, text_of
+from kgen.adopted.syntax import CudaFile, Kernel, Launch, has_qualifier, text_of
 from kgen.errors import UsageError
 from kgen.text import did_you_mean
+
+_EXPONENTIAL = re.compile(r"\b_*exp(2|10|m1)?f?\b|\bh?exp2?\b|\bex2\b")
+
+
+_OTHER_TYPES = re.compile(r"(__)?(nv_)?(half|bfloat16|fp8\w*)2?|double\d?")
 
 
 @dataclass
@@ -28,22 +33,42 @@ class Guess:
 def guess(file: CudaFile, name: str, answers: Answers) -> Guess:
     """Return the sidecar of a file. Raises UsageError where it holds no kernel, or too many."""
     calls = _chosen(file, name, answers)
+    _require_softmax(file, [kernel for kernel, _ in calls], name)
+    _require_floats([kernel for kernel, _ in calls], name)
     pieces = [Piece(file, kernel, launch, answers) for kernel, launch in calls]
     remarks: dict[str, str] = {}
-    questions: dict[str, str] = {}
     spaces = name_workspaces(file, pieces, remarks)
+    (sizes, remarks["sizes"]), (op, remarks["op"]) = sizes_of(file, pieces), op_of(pieces)
+    constants = constants_of(file, pieces)
+    made = Sidecar([piece.call() for piece in pieces], op, "float32", sizes, constants, spaces)
+    questions: dict[str, str] = {}
     for i, piece in enumerate(pieces):
         place = f"kernel[{i}]."
         remarks |= {place + key: said for key, said in piece.remarks.items()}
         questions |= {place + key: said for key, said in piece.questions.items()}
-    constants = constants_of(file, pieces)
-    sizes, why = sizes_of(file, pieces)
-    if why:
-        remarks["sizes"] = why
-    op, why = op_of(pieces)
-    remarks["op"] = why
-    made = Sidecar([piece.call() for piece in pieces], op, "float32", sizes, constants, spaces)
     return Guess(made, remarks, questions)
+
+
+def _require_floats(kernels: list[Kernel], name: str) -> None:
+    """Raise UsageError for matrices of another type, which adopted files cannot have yet."""
+    for parameter in (one for kernel in kernels for one in kernel.parameters):
+        if parameter.is_pointer and _OTHER_TYPES.fullmatch(parameter.element):
+            raise UsageError(
+                f"{name}: {parameter.type} {parameter.name} is no matrix of float32, and adopted "
+                "files are of float32"
+            )
+
+
+def _require_softmax(file: CudaFile, kernels: list[Kernel], name: str) -> None:
+    """Raise UsageError where no kernel, nor what it may call, computes an exponential."""
+    others = [node for node in file.functions.values() if not has_qualifier(node, "__global__")]
+    texts = [text_of(node) for node in (*(kernel.body for kernel in kernels), *others)]
+    if not any(_EXPONENTIAL.search(text) for text in texts):
+        listed = ", ".join(f"{kernel.name} (line {kernel.line})" for kernel in kernels)
+        raise UsageError(
+            f"{name}: {listed} computes no exponential, so it is no softmax; name another kernel "
+            "with --kernel"
+        )
 
 
 def _chosen(file: CudaFile, name: str, answers: Answers) -> list[tuple[Kernel, Launch | None]]:
@@ -98,5 +123,5 @@ def _is_whole(file: CudaFile, kernel: Kernel) -> bool:
     pointers = [parameter for parameter in kernel.parameters if parameter.is_pointer]
     text = text_of(kernel.body)
     called = [text_of(node) for name, node in file.functions.items() if name in text]
-    has_exp = any(re.search(r"\bexp|__exp|ex2", one) for one in (text, *called))
+    has_exp = any(_EXPONENTIAL.search(one) for one in (text, *called))
     return has_exp and len(pointers) <= 2 and bool(written(file, kernel))

@@ -11,7 +11,7 @@ from tree_sitter import Node
 from kgen.adopted.arguments import COL_NAMES, ROW_NAMES, Roles, is_named, roles_of
 from kgen.adopted.body import declares_dynamic_shared, identifiers, row_expression
 from kgen.adopted.conditions import conditions_before
-from kgen.adopted.expressions import Translator, Unknown
+from kgen.adopted.expressions import Translator, Unknown, expression
 from kgen.adopted.sidecar import KernelCall, Number, Size
 from kgen.adopted.syntax import CudaFile, Kernel, Launch, paired, text_of
 from kgen.adopted.usual import as_size, names_threads, usual_block, usual_grid
@@ -43,8 +43,8 @@ class Piece:
         self.questions: dict[str, str] = {}
         self.roles: Roles = roles_of(file, kernel, answers.arguments)
         self.remarks |= {f"arguments.{k}": v for k, v in self.roles.reasons.items()}
-        self.template = self._template()
         self.translator = self._translator()
+        self.template = self._template()
         self._other_numbers()
         self.block = self._block()
         self.grid = self._grid()
@@ -62,7 +62,7 @@ class Piece:
         known = {
             host: self.roles.numbers[name]
             for name, host in self.hosts.items()
-            if self.roles.numbers.get(name) in ("rows", "cols") and not NUMBER.fullmatch(host)
+            if self.roles.numbers.get(name) in ("rows", "cols") and host.isidentifier()
         }
         function = self.launch.function if self.launch else None
         free = {"rows", "cols"} - set(known.values())
@@ -76,17 +76,23 @@ class Piece:
         """Settle the numbers that the body says nothing of by what the host passes."""
         for parameter in self.kernel.parameters:
             name = parameter.name
-            if parameter.is_pointer or name in self.roles.numbers:
+            settled = name in self.roles.numbers and not self._is_computed(name)
+            if parameter.is_pointer or settled or name in self.answers.arguments:
                 continue
             value = self._passed(name)
-            if value is None:
+            if value is None and name not in self.roles.numbers:
                 self.questions[f"arguments.{name}"] = (
                     f"what is {parameter.type} {name} (line {self.kernel.line})? rows, cols, a "
                     "number, or a formula of them"
                 )
-            else:
+            elif value is not None:
                 self.roles.numbers[name] = value
                 self.remarks[f"arguments.{name}"] = "as the file's own launch has it"
+
+    def _is_computed(self, name: str) -> bool:
+        """Whether the host passes an expression, which says more than the kernel's use of it."""
+        node = self._argument(name)
+        return node is not None and node.type == "binary_expression"
 
     def _passed(self, name: str) -> str | None:
         node = self._argument(name)
@@ -109,10 +115,20 @@ class Piece:
         given = paired(self.kernel.template, self.launch.template if self.launch else ())
         for parameter in self.kernel.template:
             value = given[parameter.name] or self._usual(parameter.name, parameter.type)
-            if value in ("T", "scalar_t"):
-                value = "float"
-            given[parameter.name] = value
+            given[parameter.name] = self._template_value(value, parameter.type)
         return {name: int(v) if v.isdigit() else v for name, v in given.items()}
+
+    def _template_value(self, value: str, type: str) -> str:
+        """Return what a template argument is where the host has a name of its own for it."""
+        if type in ("typename", "class"):
+            return "float" if value in ("T", "scalar_t") else value
+        node = expression(value)
+        if node is None or value in self.file.constants:
+            return value
+        try:
+            return self.translator.formula(node)
+        except Unknown:
+            return value
 
     def _usual(self, name: str, type: str) -> str:
         if type in ("typename", "class"):

@@ -192,7 +192,7 @@ def adopted_source(
     try:
         uses_of(file, sidecar)
     except UsageError as error:
-        raise UsageError(f"{where} no longer fits {path.name}: {error}") from None
+        raise UsageError(f"{where} does not fit {path.name}: {error}") from None
     sidecar = with_settings(path, sidecar, settings or {})
     uses = uses_of(file, sidecar, settings or {})
     changed = {

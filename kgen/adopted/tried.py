@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from kgen.adopted.check import works_somewhere
+from kgen.adopted.check import right_on
 from kgen.adopted.guess import Guess
 from kgen.adopted.sidecar import Sidecar
 from kgen.adopted.source import adopted_source
@@ -18,14 +18,15 @@ BLOCKS = (256, 128, 512, 1024, 64, 32)
 
 
 def settled(path: Path, guessed: Guess) -> Guess:
-    """Return a guess with the first block that works, where the file says nothing of it.
+    """Return a guess with the block that is right most often, where the file says nothing of it.
 
     Where none works, or nothing runs on this machine, it stays what it was.
     """
     place = "kernel[0].block"
     if len(guessed.sidecar.kernel) > 1 or guessed.remarks.get(place) != UNSAID:
         return guessed
-    good = [block for block in BLOCKS if _works(path, _with_block(guessed.sidecar, block))]
+    right = {block: _right(path, _with_block(guessed.sidecar, block)) for block in BLOCKS}
+    good = [block for block in BLOCKS if right[block] == max(right.values()) > 0]
     if not good:
         return guessed
     said = f"tried on the CPU: right with {' and '.join(map(str, sorted(good)))}" + (
@@ -39,8 +40,8 @@ def _with_block(sidecar: Sidecar, block: int) -> Sidecar:
     return structs.replace(sidecar, kernel=[structs.replace(sidecar.kernel[0], block=block)])
 
 
-def _works(path: Path, sidecar: Sidecar) -> bool:
+def _right(path: Path, sidecar: Sidecar) -> int:
     try:
-        return works_somewhere(adopted_source(path, sidecar))
+        return right_on(adopted_source(path, sidecar))
     except KgenError:
-        return False
+        return 0
