@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from kgen.adopted.body import identifiers
 from kgen.adopted.expressions import Unknown
-from kgen.adopted.piece import Piece
+from kgen.adopted.piece import Piece, as_number
 from kgen.adopted.sidecar import IN_PLACE, INPUT, MATRICES, OUTPUT, Workspace
 from kgen.adopted.syntax import CudaFile, text_of, walk
 
@@ -96,7 +96,7 @@ def _workspace(
     for called, arguments, line in _calls_with(file, host):
         if called.startswith("cudaMalloc"):
             with suppress(Unknown):
-                size = piece.translator.formula(arguments[1])
+                size = as_number(piece.translator.formula(arguments[1]))
                 remarks[f"{place}.bytes"] = f"line {line}: {called}"
         elif called.startswith("cudaMemset") and text_of(arguments[1]) == "0":
             initial = "zeros"

@@ -68,7 +68,8 @@ class Piece:
         free = {"rows", "cols"} - set(known.values())
         for name in identifiers(function) if function else ():
             for role, usual in (("rows", ROW_NAMES), ("cols", COL_NAMES)):
-                if role in free and is_named(name, usual) and len(name) > 1:
+                is_said = len(name) > 1 or name in ("M", "N")
+                if role in free and is_said and is_named(name, usual):
                     known.setdefault(name, role)
         return Translator(self.file, self.launch.function if self.launch else None, known)
 

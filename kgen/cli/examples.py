@@ -62,7 +62,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("sweep --variants v5,v7 --axis threads=64..512:64 --axis vec=1,4", ""),
         ("sweep --all --where 'threads_per_row <= cols' --dry-run", "only the plan"),
         ("sweep --variants v5,v8 --rows 256 --on cpu", "ranked by a model"),
-        ("sweep softmax.cu --constant BLOCK=64,128,256", "an adopted file's constants"),
+        ("sweep softmax.cu --constant BLOCK=64,128,256", "of an adopted file"),
     ),
     "results": (
         ("results --variant 'v7*' --cols 4096", "some of the rows"),
