@@ -68,12 +68,15 @@ class Kernels:
 
     def _filling(self, buffers: Mapping[str, int], stream: Any) -> list[Step]:
         """Return the steps that fill further buffers with floats."""
-        fill = self.driver.memset_d32_async
         return [
             Step(
                 f"filling {each.name}",
                 functools.partial(
-                    fill, buffers[each.name], _float_bits(each.initial), each.nbytes // 4, stream
+                    self.driver.memset_d32_async,
+                    buffers[each.name],
+                    _float_bits(each.initial),
+                    each.nbytes // 4,
+                    stream,
                 ),
             )
             for each in self.plan.buffers

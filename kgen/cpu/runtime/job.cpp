@@ -96,12 +96,13 @@ Slot read_argument(FILE* file, const Job& job, const Launch& launch, char letter
             reject("kernel %s takes no pointer for %s", launch.name.c_str(), word.c_str());
         return reinterpret_cast<Slot>(buffer.data);
     }
-    if (letter != 'i') reject("kernel %s takes no number for %s", launch.name.c_str(), word.c_str());
+    if (letter != 'i')
+        reject("kernel %s takes no number for %s", launch.name.c_str(), word.c_str());
     return std::strtoull(word.c_str(), nullptr, 10);
 }
 
-// launch KERNEL GRID GRID_WIDTH SKIPPED_BLOCKS BLOCK BLOCK_WIDTH SHARED_BYTES CLUSTER_SIZE IS_CO_RESIDENT
-//     ARGUMENT_COUNT ARGUMENT...
+// launch KERNEL GRID GRID_WIDTH SKIPPED_BLOCKS BLOCK BLOCK_WIDTH SHARED_BYTES CLUSTER_SIZE
+//     IS_CO_RESIDENT ARGUMENT_COUNT ARGUMENT...
 Launch read_launch(FILE* file, const Job& job) {
     Launch launch = {};
     launch.name = read_word(file);

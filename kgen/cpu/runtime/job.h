@@ -17,7 +17,7 @@ struct Launch {
     std::string name;
     const Kernel* kernel;
     unsigned grid;
-    unsigned grid_width;  // of the first dimension; what is behind it has the next second index
+    unsigned grid_width;      // of the first dimension; what is behind it has the next second index
     unsigned skipped_blocks;  // the first ones, which are not run
     unsigned block;
     unsigned block_width;
