@@ -34,9 +34,10 @@ def name_workspaces(
     _ask_of_unwritten(pieces, matrices)
     if not {OUTPUT, IN_PLACE} & set(matrices.values()):
         last = pieces[-1].kernel
-        pieces[-1].questions["arguments.output"] = (
-            f"{last.name} (line {last.line}) writes through none of its arguments that is known; "
-            "which is the output?"
+        names = [one.name for one in last.parameters if one.is_pointer]
+        pieces[-1].questions[f"arguments.{names[-1] if names else 'y'}"] = (
+            f"{last.name} (line {last.line}) seems to write through none of its arguments; which "
+            "is its output?"
         )
     return spaces
 
@@ -50,7 +51,7 @@ def _ask_of_unwritten(pieces: list[Piece], matrices: dict[str, str]) -> None:
             if parameter.is_pointer and host not in matrices and host not in written:
                 piece.questions[f"arguments.{parameter.name}"] = (
                     f"what is {parameter.type} {parameter.name} (line {piece.kernel.line})? The "
-                    "kernels read it, and none writes it."
+                    "kernels read it, and none writes it. Roles are input, output and in_place."
                 )
 
 

@@ -39,6 +39,8 @@ from kgen.sources.source import Source
 # What is tried first, until something works; a last block that is not full, before one that is.
 _FIRST_COLS = (256, 1024, 128, 64, 32, 4)
 _FIRST_ROWS = (9, 32, 256)
+# How long a kernel may take that has not ended before; right ones take milliseconds.
+_HUNG_S = 2.0
 # What the judge says of an element that nobody wrote.
 UNWRITTEN = "is not written or NaN"
 _OBSERVED_COLS = (1, 33, 100, 256, 257, 1024, 1025)
@@ -228,6 +230,8 @@ class _Check:
             y = run(self.source, x, self.on, schedule=order, timeout_s=self.timeout_s)
         except CheckFailed as failure:
             self.failure = failure
+            if isinstance(failure, KernelTimeout):  # once is enough
+                self.timeout_s = min(self.timeout_s, _HUNG_S)
             return replace(row, failures=(*row.failures, failure_of(failure)))
         verdict = judge(y, x, additions_of(self.source, row.cols), self.source.spec.op)
         place = f"input {row.inputs[verdict.row % len(row.inputs)]}: "

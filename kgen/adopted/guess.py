@@ -30,6 +30,17 @@ class Guess:
     questions: dict[str, str] = field(default_factory=dict)
 
 
+class SeveralKernels(UsageError):
+    """A file has kernels of several softmaxes: `choices`, each the names of one in their order."""
+
+    def __init__(self, name: str, choices: list[tuple[str, ...]]) -> None:
+        self.choices = choices
+        super().__init__(
+            f"{name} has several kernels ({', '.join(map('+'.join, choices))}): choose one with "
+            "--kernel NAME, or those of one softmax in their order with --kernel more than once"
+        )
+
+
 def guess(file: CudaFile, name: str, answers: Answers) -> Guess:
     """Return the sidecar of a file. Raises UsageError where it holds no kernel, or too many."""
     calls = _chosen(file, name, answers)
@@ -83,11 +94,7 @@ def _chosen(file: CudaFile, name: str, answers: Answers) -> list[tuple[Kernel, L
         return [_with_launch(file, by_name[one.rpartition("::")[2]]) for one in answers.kernels]
     groups = _groups(file, by_name) or [[(kernel, None)] for kernel in file.kernels]
     if len(groups) > 1:
-        listed = ", ".join("+".join(kernel.name for kernel, _ in group) for group in groups)
-        raise UsageError(
-            f"{name} has several kernels ({listed}): choose one with --kernel NAME, or those of "
-            "one softmax in their order with --kernel more than once"
-        )
+        raise SeveralKernels(name, [tuple(kernel.name for kernel, _ in group) for group in groups])
     return groups[0]
 
 

@@ -83,8 +83,8 @@ class Piece:
             value = self._passed(name)
             if value is None and name not in self.roles.numbers:
                 self.questions[f"arguments.{name}"] = (
-                    f"what is {parameter.type} {name} (line {self.kernel.line})? rows, cols, a "
-                    "number, or a formula of them"
+                    f"what is {parameter.type} {name} (line {self.kernel.line})? It may be rows, "
+                    "cols, a number, or a formula of them."
                 )
             elif value is not None:
                 self.roles.numbers[name] = value

@@ -162,7 +162,9 @@ def read_adopted(text: str) -> Source:
     """
     found = _SETTINGS.match(text)
     path, settings = (Path(found[1]), found[2]) if found else (Path(text), "")
-    sidecar = read_sidecar(sidecar_path(path))
+    if not (beside := sidecar_path(path)).is_file():
+        raise UsageError(f"{path} has no {beside.name} beside it: kgen adopt {path}")
+    sidecar = read_sidecar(beside)
     constants = dict(setting.split("=", 1) for setting in settings.split(",") if setting)
     return adopted_source(path, sidecar, constants)
 

@@ -6,9 +6,11 @@ import itertools
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import typer
 
 from kgen.cli.console import Json, print_json, print_table, print_text
@@ -16,6 +18,8 @@ from kgen.errors import UsageError
 
 if TYPE_CHECKING:
     from kgen.adopted.guess import Guess
+    from kgen.adopted.piece import Answers
+    from kgen.adopted.syntax import CudaFile
 
 File = Annotated[Path, typer.Argument(help="A .cu file.", show_default=False)]
 
@@ -38,31 +42,49 @@ def adopt(
     json: Json = False,
 ) -> None:
     """Read somebody's .cu and write beside it how it is launched; every command then takes it."""
-    from kgen.adopted.guess import guess
     from kgen.adopted.piece import Answers
-    from kgen.adopted.sidecar import read_sidecar, sidecar_path, written
+    from kgen.adopted.sidecar import sidecar_path, written
     from kgen.adopted.source import adopted_source, read_cuda
     from kgen.adopted.tried import settled
     from kgen.files import write_atomically
 
     target = sidecar_path(file)
+    if file.suffix != ".cu":
+        raise UsageError(f"{file}: kgen adopts files whose names end in .cu")
     if target.exists() and not force:
         raise UsageError(f"{target} is there already: edit it, or adopt with --force")
     parsed = read_cuda(file)
     said = dict(_pair(one) for one in argument or ())
-    guessed = guess(parsed, str(file), Answers(tuple(kernel or ()), said, grid, block, shared))
-    if guessed.questions:
-        said |= _asked(guessed, str(file))
-        guessed = guess(parsed, str(file), Answers(tuple(kernel or ()), said, grid, block, shared))
-    guessed = settled(file, guessed)
+    answers = Answers(tuple(kernel or ()), said, grid, block, shared)
+    guessed = settled(file, _guessed(parsed, str(file), answers))
     adopted_source(file, guessed.sidecar)
     write_atomically(target, written(guessed.sidecar, guessed.remarks))
-    read_sidecar(target)
     if json:
         print_json({"sidecar": str(target), "remarks": guessed.remarks})
         return
     print(f"{file}: kernels {', '.join(one.path for one in parsed.kernels)}")
     print(f"wrote {target}:\n\n{target.read_text(encoding='utf-8').rstrip()}")
+
+
+def _guessed(parsed: CudaFile, name: str, answers: Answers) -> Guess:
+    """Return the guess of a file, after asking for what it cannot know. Raises UsageError."""
+    from kgen.adopted.guess import SeveralKernels, guess
+
+    try:
+        found = guess(parsed, name, answers)
+    except SeveralKernels as several:
+        if not sys.stdin.isatty():
+            raise
+        listed = click.Choice(["+".join(names) for names in several.choices])
+        chosen = tuple(typer.prompt("Which kernel?", type=listed).split("+"))
+        return _guessed(parsed, name, replace(answers, kernels=chosen))
+    if not found.questions:
+        return found
+    told = {**answers.arguments, **_asked(found, name)}
+    again = guess(parsed, name, replace(answers, arguments=told))
+    if again.questions:
+        raise UsageError(f"{name}: {next(iter(again.questions.values()))}")
+    return again
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -74,14 +96,11 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _asked(guessed: Guess, name: str) -> dict[str, str]:
     """Return what the user says to each question. Raises UsageError where nobody can be asked."""
-    place, question = next(iter(guessed.questions.items()))
+    questions = {place.rpartition(".")[2]: said for place, said in guessed.questions.items()}
     if not sys.stdin.isatty():
-        option = place.rpartition(".")[2]
-        raise UsageError(f"{name}: {question} Say it with --argument {option}=ROLE")
-    return {
-        place.rpartition(".")[2]: typer.prompt(question) for place, question in
-        guessed.questions.items()
-    }  # fmt: skip
+        asked, question = next(iter(questions.items()))
+        raise UsageError(f"{name}: {question} Say it with --argument {asked}=...")
+    return {asked: typer.prompt(question) for asked, question in questions.items()}
 
 
 def place(file: File, json: Json = False) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.adopted.files import KERNELS
-from tests.cli.conftest import Ended, call  # noqa: F401
+from tests.cli.conftest import Ended
 
 Call = Callable[..., Ended]
 pytestmark = pytest.mark.usefixtures("cxx")
@@ -23,7 +23,7 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_from_a_file_to_the_finding(here: Path, call: Call) -> None:  # noqa: F811
+def test_from_a_file_to_the_finding(here: Path, call: Call) -> None:
     assert call("adopt", "no_max_subtraction.cu").code == 0
     assert (here / "no_max_subtraction.kgen.toml").is_file()
     assert call("run", "no_max_subtraction.cu").code == 0
@@ -31,25 +31,25 @@ def test_from_a_file_to_the_finding(here: Path, call: Call) -> None:  # noqa: F8
     assert ended.code == 1 and "is wrong" in ended.err
 
 
-def test_a_sidecar_is_not_lost(here: Path, call: Call) -> None:  # noqa: F811
+def test_a_sidecar_is_not_lost(here: Path, call: Call) -> None:
     call("adopt", "in_place.cu")
     ended = call("adopt", "in_place.cu")
     assert ended.code == 2 and "is there already" in ended.err
     assert call("adopt", "in_place.cu", "--force", "--block", "TPB").code == 0
 
 
-def test_files_without_a_sidecar_say_how_to_get_one(here: Path, call: Call) -> None:  # noqa: F811
+def test_files_without_a_sidecar_say_how_to_get_one(here: Path, call: Call) -> None:
     ended = call("run", "in_place.cu")
     assert ended.code == 2 and ended.err.rstrip().endswith("kgen adopt in_place.cu")
 
 
-def test_odd_rows_are_told_and_no_failure(here: Path, call: Call) -> None:  # noqa: F811
+def test_odd_rows_are_told_and_no_failure(here: Path, call: Call) -> None:
     call("adopt", "in_place.cu")
     ended = call("run", "in_place.cu", "--dist", "near_minus_1e7", "--json")
     assert ended.code == 0 and ended.json["ok"]
 
 
-def test_counted_swept_and_placed(here: Path, call: Call) -> None:  # noqa: F811
+def test_counted_swept_and_placed(here: Path, call: Call) -> None:
     call("adopt", "in_place.cu")
     counted = call(
         "count", "in_place.cu", "in_place.cu:TPB=64", "--rows", 4, "--cols", 256, "--json"
@@ -65,7 +65,7 @@ def test_counted_swept_and_placed(here: Path, call: Call) -> None:  # noqa: F811
     assert call("place", "in_place.cu", "--json").json["version"] in ("k2", "v1", "c1")
 
 
-def test_exported_with_its_launches(here: Path, call: Call) -> None:  # noqa: F811
+def test_exported_with_its_launches(here: Path, call: Call) -> None:
     call("adopt", "three_kernels.cu")
     assert call("export", "three_kernels.cu", "--out", "out").code == 0
     script = (here / "out" / "three_kernels.py").read_text()
@@ -76,7 +76,7 @@ def test_exported_with_its_launches(here: Path, call: Call) -> None:  # noqa: F8
     )
 
 
-def test_compared_without_axes(here: Path, call: Call) -> None:  # noqa: F811
+def test_compared_without_axes(here: Path, call: Call) -> None:
     for name in ("in_place", "three_kernels"):
         call("adopt", f"{name}.cu")
     ended = call("diff", "in_place.cu", "three_kernels.cu")
@@ -84,10 +84,33 @@ def test_compared_without_axes(here: Path, call: Call) -> None:  # noqa: F811
 
 
 @pytest.mark.slow
-def test_mistakes_in_it_are_caught(here: Path, call: Call) -> None:  # noqa: F811
+def test_mistakes_in_it_are_caught(here: Path, call: Call) -> None:
     call("adopt", "in_place.cu")
     ended = call("mutate", "in_place.cu", "--json")
     assert ended.json["caught"] >= 20
     assert call("mutate", "naive_int_overflow.cu").code == 2
     call("adopt", "naive_int_overflow.cu")
     assert "is wrong as it stands" in call("mutate", "naive_int_overflow.cu").err
+
+
+def test_shown_by_its_launches(here: Path, call: Call) -> None:
+    call("adopt", "three_kernels.cu")
+    shown = call("show", "three_kernels.cu", "--rows", 4, "--cols", 512)
+    assert "normalize_kernel     8    256" in shown.out and "rows=4, cols=512" in shown.out
+    assert len(call("show", "three_kernels.cu", "--json").json["launches"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("adopt", "in_place.txt"), "kgen adopts files whose names end in .cu"),
+        (("adopt", "absent.cu"), "absent.cu cannot be read: No such file"),
+        (("adopt", "in_place.cu", "--argument", "rows"), "write NAME=ROLE"),
+        (("run", "in_place.cu:TPB=64"), "in_place.cu has no in_place.kgen.toml beside it"),
+        (("adopt", "in_place.cu", "--kernel", "softmax"), "no kernel 'softmax'"),
+        (("place", "v5"), "v5 is no adopted file"),
+    ],
+)
+def test_wrong_usage(here: Path, call: Call, words: tuple[str, ...], said: str) -> None:
+    ended = call(*words)
+    assert ended.code == 2 and said in ended.err
