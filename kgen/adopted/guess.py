@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from kgen.adopted.between import name_workspaces
 from kgen.adopted.body import written
+from kgen.adopted.device_text import Use, device_text
 from kgen.adopted.piece import Answers, Piece
 from kgen.adopted.restrictions import constants_of, op_of, sizes_of
 from kgen.adopted.sidecar import Sidecar
-from kgen.adopted.syntax import CudaFile, Kernel, Launch, has_qualifier, text_of
+from kgen.adopted.syntax import CudaFile, Kernel, Launch, text_of
 from kgen.errors import UsageError
 from kgen.text import did_you_mean
 
@@ -71,10 +72,9 @@ def _require_floats(kernels: list[Kernel], name: str) -> None:
 
 
 def _require_softmax(file: CudaFile, kernels: list[Kernel], name: str) -> None:
-    """Raise UsageError where no kernel, nor what it may call, computes an exponential."""
-    others = [node for node in file.functions.values() if not has_qualifier(node, "__global__")]
-    texts = [text_of(node) for node in (*(kernel.body for kernel in kernels), *others)]
-    if not any(_EXPONENTIAL.search(text) for text in texts):
+    """Raise UsageError where no kernel, nor what it calls, computes an exponential."""
+    uses = [Use(kernel, {one.name: "" for one in kernel.template}, "") for kernel in kernels]
+    if not _EXPONENTIAL.search(device_text(file, uses, {})):
         listed = ", ".join(f"{kernel.name} (line {kernel.line})" for kernel in kernels)
         raise UsageError(
             f"{name}: {listed} computes no exponential, so it is no softmax; name another kernel "

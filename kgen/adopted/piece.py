@@ -14,7 +14,7 @@ from kgen.adopted.conditions import conditions_before
 from kgen.adopted.expressions import Translator, Unknown, expression
 from kgen.adopted.sidecar import KernelCall, Number, Size
 from kgen.adopted.syntax import CudaFile, Kernel, Launch, paired, text_of
-from kgen.adopted.usual import as_size, names_threads, usual_block, usual_grid
+from kgen.adopted.usual import UNKNOWN, as_size, names_threads, usual_block, usual_grid
 from kgen.specs.formula import formula
 
 NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -150,7 +150,7 @@ class Piece:
                 self.remarks["block"] = f"line {self.launch.line}: the file's own launch"
                 return names_threads(self.template, size)
             except Unknown as unknown:
-                self.remarks["block"] = f"line {self.launch.line}: {unknown} is not known"
+                self.remarks["block"] = f"line {self.launch.line}: {unknown} {UNKNOWN}"
         found, why = usual_block(self.file, self.kernel, self.template)
         self.remarks.setdefault("block", why)
         return found
@@ -167,8 +167,8 @@ class Piece:
                 self.remarks["grid"] = f"line {self.launch.line}: the file's own launch"
                 return self._in_blocks(found) if isinstance(found, str) else found
             except Unknown as unknown:
-                self.remarks["grid"] = f"line {self.launch.line}: {unknown} is not known"
-        usual, why = usual_grid(self.kernel, self.block, self.roles.is_vector)
+                self.remarks["grid"] = f"line {self.launch.line}: {unknown} {UNKNOWN}"
+        usual, why = usual_grid(self.file, self.kernel, self.block, self.roles.is_vector)
         self.remarks.setdefault("grid", why)
         return usual
 
@@ -196,7 +196,7 @@ class Piece:
                 self.remarks["shared"] = f"line {self.launch.line}: the file's own launch"
                 return as_number(self._in_blocks(self.translator.formula(self.launch.config[2])))
             except Unknown as unknown:
-                self.remarks["shared"] = f"line {self.launch.line}: {unknown} is not known"
+                self.remarks["shared"] = f"line {self.launch.line}: {unknown} {UNKNOWN}"
         if not declares_dynamic_shared(self.kernel) or self.launch:
             return 0
         self.remarks["shared"] = "nothing in the file says it: a float for each thread or column"

@@ -162,9 +162,9 @@ def line_of(node: Node) -> int:
 
 
 def enclosing_function(node: Node) -> Node | None:
-    """Return the definition of the function that a node stands in."""
+    """Return the definition of the function that a node stands in, in a lambda of it or not."""
     above = node.parent
-    while above is not None and above.type not in ("function_definition", "lambda_expression"):
+    while above is not None and above.type != "function_definition":
         above = above.parent
     return above
 

@@ -11,7 +11,7 @@ from kgen.adopted.check import right_on
 from kgen.adopted.guess import Guess
 from kgen.adopted.sidecar import Sidecar
 from kgen.adopted.source import adopted_source
-from kgen.adopted.usual import UNSAID
+from kgen.adopted.usual import UNKNOWN, UNSAID
 from kgen.errors import KgenError
 
 BLOCKS = (256, 128, 512, 1024, 64, 32)
@@ -23,7 +23,8 @@ def settled(path: Path, guessed: Guess) -> Guess:
     Where none works, or nothing runs on this machine, it stays what it was.
     """
     place = "kernel[0].block"
-    if len(guessed.sidecar.kernel) > 1 or guessed.remarks.get(place) != UNSAID:
+    is_open = guessed.remarks.get(place, "").endswith((UNSAID, UNKNOWN))
+    if len(guessed.sidecar.kernel) > 1 or not is_open:
         return guessed
     right = {block: _right(path, _with_block(guessed.sidecar, block)) for block in BLOCKS}
     good = [block for block in BLOCKS if right[block] == max(right.values()) > 0]

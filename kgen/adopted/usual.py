@@ -11,7 +11,9 @@ from kgen.adopted.syntax import CudaFile, Kernel, text_of
 DEFAULT_BLOCK = 256
 _THREADS = re.compile(r"block|thread|tpb|num_t|\bB\b|\bBS\b", re.IGNORECASE)
 _WARP_OF = re.compile(r"/ *(32|warpSize|\w*WARP\w*)|>> *5", re.IGNORECASE)
+_DIVIDED = re.compile(r"/ *([A-Za-z_]\w*|\d+)")
 UNSAID = "nothing in the file says it"
+UNKNOWN = "is not known"
 
 
 def usual_block(file: CudaFile, kernel: Kernel, template: dict[str, Number]) -> tuple[Size, str]:
@@ -30,7 +32,7 @@ def usual_block(file: CudaFile, kernel: Kernel, template: dict[str, Number]) -> 
     return (32 if is_warp and "blockDim" not in body else DEFAULT_BLOCK), UNSAID
 
 
-def usual_grid(kernel: Kernel, block: Size, is_vector: bool) -> tuple[Size, str]:
+def usual_grid(file: CudaFile, kernel: Kernel, block: Size, is_vector: bool) -> tuple[Size, str]:
     """Return a grid and why: by how the kernel computes its row."""
     row = row_expression(kernel)
     rows_of_block = block[-1] if isinstance(block, list) else block
@@ -40,7 +42,10 @@ def usual_grid(kernel: Kernel, block: Size, is_vector: bool) -> tuple[Size, str]
         return [1, "rows"], row
     if "threadIdx.y" in row or "blockDim.y" in row:
         return f"ceil_div(rows, {rows_of_block})", f"{row}: a row for each threadIdx.y"
-    if _WARP_OF.search(row) or ("threadIdx" not in row and re.search("warp", row, re.I)):
+    if "threadIdx" in row and (divided := _DIVIDED.search(row)):
+        lanes = divided[1] if divided[1] in file.constants or divided[1].isdigit() else "32"
+        return f"ceil_div({lanes} * rows, block)", f"{row}: {lanes} threads for each row"
+    if "threadIdx" not in row and re.search("warp", row, re.I):
         return "ceil_div(32 * rows, block)", f"{row}: a row for each warp"
     if "threadIdx" in row:
         return f"ceil_div({'cols' if is_vector else 'rows'}, block)", f"{row}: a thread for each"
