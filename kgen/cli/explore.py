@@ -202,6 +202,7 @@ def explain_variant(
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
     from pathlib import Path
 
+    from kgen.adopted.source import is_adopted
     from kgen.cli.targets import used_overlay
     from kgen.sources.edited import read_source
     from kgen.specs.explain import explain
@@ -215,6 +216,10 @@ def explain_variant(
     text = with_options(variant, items, vec, threads)
     templates = used_overlay()
     is_file = names_a_file(text)
+    if is_file and is_adopted(text):
+        raise UsageError(
+            f"{text} is an adopted file, which has no axes; kgen check says what it is"
+        )
     spec = read_source(Path(text), templates).spec if is_file else parse(text, templates)
     limits = None if arch is None else sm_limits(arch)
     found = explain(spec, arch or "")

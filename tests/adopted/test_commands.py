@@ -114,3 +114,36 @@ def test_shown_by_its_launches(here: Path, call: Call) -> None:
 def test_wrong_usage(here: Path, call: Call, words: tuple[str, ...], said: str) -> None:
     ended = call(*words)
     assert ended.code == 2 and said in ended.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("#include <cub/cub.cuh>", "k.cu:1:10: fatal error: cub/cub.cuh"),
+        ('__device__ float f(float x) { asm("ex2 %0, %1;" : "=f"(x) : "f"(x)); return x; }', "runs no PTX: line 1 has some"),
+        ("__device__ float f(float x) { return __fsqrt_rz(x); }", "the CPU executor does not know __fsqrt_rz"),
+    ],
+)  # fmt: skip
+def test_what_the_executor_lacks_is_named(tmp_path: Path, call: Call, line: str, said: str) -> None:
+    kernel = (
+        "__global__ void softmax(const float* x, float* y, int cols) { for (int c = threadIdx.x; "
+        "c < cols; c += 32) y[blockIdx.x * cols + c] = expf(f(x[blockIdx.x * cols + c])); }"
+    )
+    (tmp_path / "k.cu").write_text(f"{line}\n{kernel}\n")
+    assert call("adopt", "k.cu", "--block", 32).code == 0
+    ended = call("check", "k.cu")
+    assert ended.code == 1 and said in ended.err
+
+
+def test_a_terminal_is_asked(tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = (KERNELS / "any_order.cu").read_text().split("void go(")[0]
+    (tmp_path / "two.cu").write_text(one + one.replace("scaled_softmax", "other"))
+    answers = {"Which kernel?": "other", "what is float scale": "1.0", "what is bool negate": "0"}
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr(
+        "typer.prompt",
+        lambda question, **_: next(v for k, v in answers.items() if question.startswith(k)),
+    )
+    assert call("adopt", "two.cu", "--block", 32).code == 0
+    written = (tmp_path / "two.kgen.toml").read_text()
+    assert 'name = "other"' in written and "scale = 1.0" in written and "negate = 0" in written
