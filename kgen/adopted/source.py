@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from kgen.adopted.sidecar import (
     sidecar_path,
 )
 from kgen.adopted.syntax import CudaFile, Parameter, line_of, text_of
-from kgen.errors import UsageError
+from kgen.errors import KernelFault, LaunchRefused, UsageError
 from kgen.launch import Buffer, Launch, LaunchPlan, Number
 from kgen.sources.source import Source
 from kgen.specs.versions import find_version
@@ -81,19 +82,28 @@ class Adopted:
             )
 
     def plan(self, rows: int, cols: int) -> LaunchPlan:
-        """Return the launches on a shape. Raises UsageError as `require` does."""
+        """Return the launches on a shape.
+
+        Raises UsageError as `require` does, and KernelFault where a number does not fit its type.
+        """
         self.require(rows, cols)
         if rows <= 0 or cols <= 0:
             return LaunchPlan(rows, cols, ())
         names = self._names(rows, cols)
-        launches = tuple(
-            self._launch(call, *called, names)
-            for call, called in zip(self.sidecar.kernel, self.called, strict=True)
-        )
-        spaces = tuple(
-            Buffer(_buffer_name(name), _value(space.bytes, names), initial_float(space.initial))
-            for name, space in self.sidecar.workspace.items()
-        )
+        try:
+            launches = tuple(
+                self._launch(call, *called, names)
+                for call, called in zip(self.sidecar.kernel, self.called, strict=True)
+            )
+            spaces = tuple(
+                Buffer(_buffer_name(name), _value(space.bytes, names), initial_float(space.initial))
+                for name, space in self.sidecar.workspace.items()
+            )
+        except ArithmeticError as error:
+            raise LaunchRefused(
+                f"{self.label}: what {sidecar_path(self.path).name} says cannot be computed for "
+                f"{rows} x {cols}: {error}"
+            ) from None
         in_place = any(IN_PLACE in call.arguments.values() for call in self.sidecar.kernel)
         return LaunchPlan(rows, cols, launches, buffers=spaces, in_place=in_place)
 
@@ -112,7 +122,7 @@ class Adopted:
         known = {**names, "block": threads}
         grid = [_value(size, known) for size in listed(call.grid)]
         numbers = tuple(
-            Number(f"{parameter.name}=", self.format_of(parameter, call), _value(role, known))
+            self._number(parameter, call, _value(role, known))
             for parameter, role in zip(parameters, call.arguments.values(), strict=True)
             if not parameter.is_pointer
         )
@@ -126,6 +136,18 @@ class Adopted:
             block_width=block[0] if len(block) > 1 else 0,
             grid_width=grid[0] if len(grid) > 1 else 0,
         )
+
+    def _number(self, parameter: Parameter, call: KernelCall, value: float) -> Number:
+        """Return a number that a kernel gets. Raises KernelFault where it is none of its type."""
+        number = Number(f"{parameter.name}=", self.format_of(parameter, call), value)
+        try:
+            _ = number.bits
+        except (struct.error, OverflowError):
+            raise KernelFault(
+                f"{self.label}: {value} does not fit {type_of(parameter, call)} "
+                f"{parameter.name} of {call.name}"
+            ) from None
+        return number
 
 
 def _product(sizes: list[int]) -> int:
