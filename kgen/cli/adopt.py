@@ -14,7 +14,7 @@ import click
 import typer
 
 from kgen.cli.console import Json, print_json, print_table, print_text
-from kgen.errors import UsageError
+from kgen.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:
     from kgen.adopted.guess import Guess
@@ -140,7 +140,7 @@ def sweep_file(
     json: bool,
 ) -> None:
     """Measure an adopted file with its constants set to every combination of some values."""
-    from kgen.cli.bench import measured_rows, print_rows
+    from kgen.cli.bench import measured_rows, print_rows, require_undisturbed
     from kgen.cli.spaces import numbers
     from kgen.cli.targets import find_target
     from kgen.store.export import objects
@@ -161,6 +161,9 @@ def sweep_file(
             print_rows(f"{shape[0]} x {shape[1]} on {provenance.device}", ranked)
     if json:
         print_json(objects(found))
+    require_undisturbed(found)
+    if found and all(row.outcome != "ok" for row in found):
+        raise CheckFailed(f"none of the {len(found)} is right: {found[0].reason}")
 
 
 def _variants(file: Path, settings: Sequence[str]) -> list[str]:

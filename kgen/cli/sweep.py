@@ -17,7 +17,7 @@ from kgen.cli.complete import complete_axis, complete_variants
 from kgen.cli.console import Json, On, print_json, time_option
 from kgen.cli.dry_run import print_plan
 from kgen.cli.progress import SweepProgress
-from kgen.errors import CheckFailed, MissingTool
+from kgen.errors import CheckFailed, MissingTool, UsageError
 from kgen.text import names_a_file
 
 if TYPE_CHECKING:
@@ -94,7 +94,13 @@ def sweep(
     from kgen.sweep.plan import plan
     from kgen.timing.protocol import find_protocol
 
-    if study and names_a_file(str(study)):
+    is_file = bool(study and names_a_file(str(study)))
+    if bool(constant) > is_file or (is_file and (axis or variants or where or all_ or dry_run)):
+        raise UsageError(
+            "an adopted file is swept by its constants: kgen sweep FILE.cu --constant NAME=VALUES, "
+            "with --rows and --cols"
+        )
+    if study and is_file:
         sweep_file(study, constant or [], rows, cols, protocol, l2, seconds, timeout, db, on, json)
         return
     planned = plan(*spaces(study, rows, cols, variants, axis, where, all_))

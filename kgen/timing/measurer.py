@@ -142,6 +142,8 @@ class Measurer:
         # Nobody promised our semantics for what is not ours: its time counts, the rest is told.
         remarks = [f"wrong on rows of odd values: {odd.reason}"] if odd else []
         remarks += [timed.remark] if timed.remark else []
+        if candidate.plan and candidate.plan.in_place:
+            remarks.append("it works in place, and a copy of the input is timed with it")
         return replace(
             _prepared(verdict),
             calls_per_sample=timed.calls,

@@ -43,6 +43,7 @@ def test_odd_rows_are_told_and_ordinary_ones_fail(most: float, is_right: bool) -
     prepared = measurer.prepare(candidate)
     assert (prepared.reason == "") == is_right
     assert prepared.remark.startswith("wrong on rows of odd values") == is_right
+    assert prepared.remark.endswith("a copy of the input is timed with it") == is_right
 
 
 class _Timed:

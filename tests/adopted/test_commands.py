@@ -108,6 +108,8 @@ def test_shown_by_its_launches(here: Path, call: Call) -> None:
         (("adopt", "in_place.cu", "--argument", "rows"), "write NAME=ROLE"),
         (("run", "in_place.cu:TPB=64"), "in_place.cu has no in_place.kgen.toml beside it"),
         (("adopt", "in_place.cu", "--kernel", "softmax"), "no kernel 'softmax'"),
+        (("sweep", "--constant", "TPB=64"), "an adopted file is swept by its constants"),
+        (("sweep", "in_place.cu", "--axis", "vec=1"), "an adopted file is swept by its constants"),
         (("place", "v5"), "v5 is no adopted file"),
     ],
 )
