@@ -11,6 +11,7 @@ from kgen.adopted.syntax import (
     CudaFile,
     Kernel,
     Parameter,
+    has_qualifier,
     parameters_of,
     text_of,
     walk,
@@ -188,9 +189,7 @@ def row_expression(kernel: Kernel) -> str:
     return "blockIdx.x" if "blockIdx" in text_of(kernel.body) else ""
 
 
-def declares_dynamic_shared(kernel: Kernel) -> bool:
-    """Whether a kernel has dynamic shared memory."""
-    return any(
-        node.type == "declaration" and "extern" in text_of(node) and "__shared__" in text_of(node)
-        for node in walk(kernel.body)
-    )
+def declares_dynamic_shared(file: CudaFile) -> bool:
+    """Whether a file's kernels, or what they call, have dynamic shared memory."""
+    made = (node for node in walk(file.root) if node.type == "declaration")
+    return any(has_qualifier(node, "extern") and "__shared__" in text_of(node) for node in made)

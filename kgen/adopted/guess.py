@@ -22,6 +22,10 @@ _EXPONENTIAL = re.compile(r"\b_*exp(2|10|m1)?f?\b|\bh?exp2?\b|\bex2\b")
 _OTHER_TYPES = re.compile(r"(__)?(nv_)?(half|bfloat16|fp8\w*)2?|double\d?")
 
 
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_GROUPS = re.compile(r"__cluster_dims__|\bthis_cluster\b|\bthis_grid\b|\bthis_multi_grid\b")
+
+
 @dataclass
 class Guess:
     """A sidecar with why each entry is so, and what nobody can know but the file's owner."""
@@ -47,6 +51,7 @@ def guess(file: CudaFile, name: str, answers: Answers) -> Guess:
     calls = _chosen(file, name, answers)
     _require_softmax(file, [kernel for kernel, _ in calls], name)
     _require_floats([kernel for kernel, _ in calls], name)
+    _require_single_blocks(file, name)
     pieces = [Piece(file, kernel, launch, answers) for kernel, launch in calls]
     remarks: dict[str, str] = {}
     spaces = name_workspaces(file, pieces, remarks)
@@ -71,6 +76,17 @@ def _require_floats(kernels: list[Kernel], name: str) -> None:
             )
 
 
+def _require_single_blocks(file: CudaFile, name: str) -> None:
+    """Raise UsageError for blocks that wait for each other, whose launch a sidecar cannot say."""
+    code = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), file.text)
+    if found := _GROUPS.search(code):
+        line = code.count("\n", 0, found.start()) + 1
+        raise UsageError(
+            f"{name}: line {line} has {found[0]}, and adopted files have neither clusters nor "
+            "grids whose blocks wait for each other"
+        )
+
+
 def _require_softmax(file: CudaFile, kernels: list[Kernel], name: str) -> None:
     """Raise UsageError where no kernel, nor what it calls, computes an exponential."""
     uses = [Use(kernel, {one.name: "" for one in kernel.template}, "") for kernel in kernels]
@@ -92,10 +108,17 @@ def _chosen(file: CudaFile, name: str, answers: Answers) -> list[tuple[Kernel, L
             if wanted.rpartition("::")[2] not in by_name:
                 raise UsageError(f"{name} has no kernel {wanted!r}{did_you_mean(wanted, by_name)}")
         return [_with_launch(file, by_name[one.rpartition("::")[2]]) for one in answers.kernels]
-    groups = _groups(file, by_name) or [[(kernel, None)] for kernel in file.kernels]
+    groups = _groups(file, by_name) or _unlaunched(file)
     if len(groups) > 1:
         raise SeveralKernels(name, [tuple(kernel.name for kernel, _ in group) for group in groups])
     return groups[0]
+
+
+def _unlaunched(file: CudaFile) -> list[list[tuple[Kernel, Launch | None]]]:
+    """Return the kernels of a file without launches: each by itself, or all as one chain."""
+    chain: list[tuple[Kernel, Launch | None]] = [(kernel, None) for kernel in file.kernels]
+    alone = [[pair] for pair in chain if _is_whole(file, pair[0])]
+    return alone or [chain]
 
 
 def _with_launch(file: CudaFile, kernel: Kernel) -> tuple[Kernel, Launch | None]:

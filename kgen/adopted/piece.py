@@ -197,7 +197,7 @@ class Piece:
                 return as_number(self._in_blocks(self.translator.formula(self.launch.config[2])))
             except Unknown as unknown:
                 self.remarks["shared"] = f"line {self.launch.line}: {unknown} {UNKNOWN}"
-        if not declares_dynamic_shared(self.kernel) or self.launch:
+        if not declares_dynamic_shared(self.file) or self.launch:
             return 0
         self.remarks["shared"] = "nothing in the file says it: a float for each thread or column"
         return "4 * max(block, cols)"

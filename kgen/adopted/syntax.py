@@ -12,7 +12,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
 _QUALIFIERS = ("__global__", "__device__")
-_ALIGNMENT = re.compile(rb"\b__align__\s*\(\s*\w+\s*\)")
+_UNREAD = re.compile(rb"\b__(?:align|cluster_dims)__\s*\(\s*[\w, ]+\s*\)")
 _NAME_NODES = ("identifier", "field_identifier", "type_identifier")
 
 
@@ -90,8 +90,8 @@ class CudaFile:
     def __init__(self, text: str) -> None:
         self.text = text
         self.bytes = text.encode()
-        # The grammar takes `struct __align__(8) Name` for a function.
-        plain = _ALIGNMENT.sub(lambda found: b" " * len(found[0]), self.bytes)
+        # The grammar takes `struct __align__(8) Name` for a function, for one.
+        plain = _UNREAD.sub(lambda found: b" " * len(found[0]), self.bytes)
         self.root = _parser().parse(plain).root_node
 
     @functools.cached_property

@@ -69,6 +69,19 @@ def test_template_arguments_are_those_of_the_launch() -> None:
     assert call.template == {"T": "float", "B": "TPB", "V": 4}
 
 
+def test_kernels_that_nobody_launches_are_a_chain_where_none_is_whole() -> None:
+    first = "__global__ void top(const float* x, float* m, float* d, int rows, int cols) { m[blockIdx.x] = expf(x[blockIdx.x * cols]); d[blockIdx.x] = 1; }\n"
+    second = "__global__ void out(const float* x, float* y, const float* m, const float* d, int rows, int cols) { y[blockIdx.x * cols] = expf(x[blockIdx.x * cols] - m[blockIdx.x]) / d[blockIdx.x]; }\n"
+    sidecar = guessed(first + second).sidecar
+    assert [call.name for call in sidecar.kernel] == ["top", "out"]
+    assert sorted(sidecar.workspace) == ["d", "m"]
+    assert list(sidecar.kernel[1].arguments.values())[:4] == ["input", "output", "m", "d"]
+
+
+def test_words_in_comments_refuse_nothing() -> None:
+    assert guessed("// no this_cluster, no\n/* this_grid */\n" + KERNEL).sidecar.kernel
+
+
 def test_what_the_host_asks_before_it_launches_is_the_sizes() -> None:
     host = "void f(float* x, float* y, int M, int N) { if (N > 1024 || M == 0) return; if (N % 4 == 0 && fast) softmax<<<M, 32>>>(x, y, N); }"
     assert guessed(KERNEL + host).sidecar.sizes == "cols % 4 == 0 and cols <= 1024 and rows != 0"
@@ -81,6 +94,7 @@ def test_what_the_host_asks_before_it_launches_is_the_sizes() -> None:
         ("__global__ void softmax(const float* x);", "defines no kernel"),
         ("__global__ void add(const float* a, float* b, int n) { b[n] = a[n]; }", r"add \(line 1\) computes no exponential, so it is no softmax"),
         (KERNEL + KERNEL.replace("softmax", "softmax2"), r"several kernels \(softmax, softmax2\): choose one with --kernel"),
+        ("#include <cuda.h>\n" + KERNEL.replace("void", "void __cluster_dims__(4)"), "line 2 has __cluster_dims__, and adopted files have neither clusters"),
         (KERNEL.replace("float", "double"), r"const double\* x is no matrix of float32"),
     ],
 )  # fmt: skip
