@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from kgen.adopted.far import failure_of, far_row
-from kgen.adopted.inputs import ODD, ORDINARY, ordinary_rows
+from kgen.adopted.inputs import ODD, ORDINARY
 from kgen.adopted.sizes import ANY, COLS, ROWS, limit_of, together, words
 from kgen.adopted.source import Adopted
 from kgen.errors import (
@@ -30,7 +30,7 @@ from kgen.evidence.failures import (
     observed_failures,
 )
 from kgen.evidence.inputs import Matrix
-from kgen.evidence.reference import Verdict, judge
+from kgen.evidence.reference import judge
 from kgen.execute import run
 from kgen.launch import additions_of
 from kgen.shape import Shape
@@ -73,20 +73,6 @@ def check_adopted(
     """
     kinds = (MEMORY,) * memory + (RACE,) * races
     return _Check(source, on, inputs or ORDINARY, schedules, timeout_s, kinds).judged(shapes)
-
-
-def verdict_on(source: Source, y: Matrix, x: Matrix) -> tuple[Verdict, str]:
-    """Return the verdict on an output of any source, and what is told of rows of odd numbers.
-
-    Those of an adopted source fail nothing.
-    """
-    additions = additions_of(source, x.shape[1])
-    if not source.contract:
-        return judge(y, x, additions, source.spec.op), ""
-    plain = ordinary_rows(x)
-    odd = judge(y[~plain], x[~plain], additions, source.spec.op)
-    told = "" if odd.ok else f"of {int((~plain).sum())} rows with odd numbers, {odd.reason}"
-    return judge(y[plain], x[plain], additions, source.spec.op), told
 
 
 def right_on(source: Source) -> int:

@@ -6,6 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgen.evidence.inputs import Matrix
+from kgen.evidence.reference import Verdict, judge
+from kgen.launch import additions_of
+from kgen.sources.source import Source
 
 ORDINARY = (
     *("uniform", "special_last", "zeros", "max_minus_200", "outliers", "ascending"),
@@ -19,3 +22,17 @@ _LARGE = 1e6
 def ordinary_rows(x: Matrix) -> NDArray[np.bool_]:
     """Return which rows of a matrix have nothing but ordinary numbers."""
     return np.all(np.abs(x) <= _LARGE, axis=1)  # type: ignore[no-any-return] # false of NaN
+
+
+def verdict_on(source: Source, y: Matrix, x: Matrix) -> tuple[Verdict, str]:
+    """Return the verdict on an output of any source, and what is told of rows of odd numbers.
+
+    Those of an adopted source fail nothing.
+    """
+    additions = additions_of(source, x.shape[1])
+    if not source.contract:
+        return judge(y, x, additions, source.spec.op), ""
+    plain = ordinary_rows(x)
+    odd = judge(y[~plain], x[~plain], additions, source.spec.op)
+    told = "" if odd.ok else f"of {int((~plain).sum())} rows with odd numbers, {odd.reason}"
+    return judge(y[plain], x[plain], additions, source.spec.op), told

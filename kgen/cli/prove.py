@@ -54,7 +54,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
-    from kgen.adopted.check import verdict_on
+    from kgen.adopted.inputs import verdict_on
     from kgen.cli.targets import find_target
     from kgen.execute import as_matrix, source_for, target_name
     from kgen.execute import run as run_target
