@@ -39,6 +39,10 @@ class KernelFault(CheckFailed):
         self.line = line
 
 
+class LaunchRefused(KernelFault):
+    """CUDA does not take a launch: too many threads in a block, or too much shared memory."""
+
+
 class KernelTimeout(KernelFault):
     """A kernel ran longer than it may; the message names the line where it was."""
 

@@ -43,12 +43,24 @@ def find_target(text: str, overlay: Overlay = OURS) -> Target:
     """
     if not isinstance(text, str):
         raise UsageError(f"{text!r} names no kernel; give a variant such as 'v7:items=4' or a file")
-    return read_source(Path(text), overlay) if names_a_file(text) else checked(text, overlay)
+    return read_file(text, overlay) if names_a_file(text) else checked(text, overlay)
+
+
+def read_file(text: str, overlay: Overlay = OURS) -> Source:
+    """Return the source in a file: an adopted one, or one that kgen generated.
+
+    `softmax.cu:BLOCK=128` is an adopted file with a constant set. Raises UsageError.
+    """
+    from kgen.adopted.source import is_adopted, read_adopted
+
+    return read_adopted(text) if is_adopted(text) else read_source(Path(text), overlay)
 
 
 def target_name(target: Target) -> str:
     """Return what a user calls the target: the variant, or the path of an edited file."""
-    return target.shown_name if isinstance(target, Source) else spelling(target)
+    if isinstance(target, Source):
+        return target.contract.label if target.contract else target.shown_name
+    return spelling(target)
 
 
 def target_spec(target: Target) -> Spec:
@@ -69,8 +81,16 @@ def source_for(target: Target, rows: int, cols: int) -> Source:
 
     Raises UsageError when the target cannot run on that shape.
     """
-    require_valid(target_spec(target), rows, cols)
+    require_shape(target, rows, cols)
     return target if isinstance(target, Source) else render(target.resolve(max(cols, 1)))
+
+
+def require_shape(target: Target, rows: int, cols: int) -> None:
+    """Raise UsageError for a shape that a target cannot run on."""
+    if isinstance(target, Source) and target.contract:
+        target.contract.require(rows, cols)
+    else:
+        require_valid(target_spec(target), rows, cols)
 
 
 def run(

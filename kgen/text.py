@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 def names_a_file(text: str) -> bool:
     """Whether a command's argument is a source file's path rather than a variant."""
-    return text.endswith((".cu", ".cpp"))
+    return re.search(r"\.(cu|cpp)(:\w+=[^/]*)?$", text) is not None
 
 
 def with_name(text: str, file: str, name: str) -> str:

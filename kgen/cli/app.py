@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from kgen.cli import (
+    adopt,
     bench,
     build,
     completion,
@@ -44,6 +45,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": explore.show,
     "explain": explore.explain_variant,
     "diff": diff.diff,
+    "adopt": adopt.adopt,
+    "place": adopt.place,
     "build": build.build,
     "sass": make.sass,
     "export": make.export,

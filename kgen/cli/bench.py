@@ -86,7 +86,7 @@ def bench(
         raise UsageError("--fail-if-slower needs times, which --on cpu does not take")
     base = _baseline(baseline, typed, candidates)
     provenance = this_run(on, overlay=used_overlay())
-    measured = _measure(candidates, how, provenance, on, base, timeout, db)
+    measured = measured_rows(candidates, how, provenance, on, base, timeout, db)
     if out:
         from kgen.store.export import write_json
 
@@ -154,7 +154,7 @@ def _percentage(text: str | None) -> float | None:
     return float(found[1]) / 100
 
 
-def _measure(
+def measured_rows(
     candidates: Sequence[Candidate],
     how: Protocol,
     provenance: Provenance,
@@ -163,6 +163,7 @@ def _measure(
     timeout: float,
     db: Path | None,
 ) -> list[Measurement]:
+    """Return the rows of candidates, which the database gets as well."""
     from kgen.store.database import open_store
     from kgen.store.journal import Journal
     from kgen.timing.bench import measure

@@ -42,13 +42,14 @@ def diff(
     if not old or not new:
         given = f"there is only {old or new}" if old or new else "there are none"
         raise UsageError(f"diff compares two variants or files, and {given}: kgen diff v6 v7")
-    difference = compare(_any_source(old), _any_source(new), body_only=body)
+    before, after = _any_source(old), _any_source(new)
+    difference = compare(before, after, body_only=body)
     if json:
         print_json({"fields": difference.fields, "diff": difference.text_diff})
         return
-    for axis, (before, after) in difference.fields.items():
-        print(f"{short_name(axis)}: {format_value(before)} -> {format_value(after)}")
-    if not difference.fields:
+    for axis, (was, is_now) in difference.fields.items():
+        print(f"{short_name(axis)}: {format_value(was)} -> {format_value(is_now)}")
+    if not difference.fields and not (before.contract or after.contract):
         print("same axes")
     print()
     print_code(styled(difference.text_diff))
@@ -56,12 +57,16 @@ def diff(
 
 def _any_source(text: str) -> Source:
     from kgen.cli.targets import find_target, used_overlay
+    from kgen.execute import read_file
     from kgen.sources.edited import read_source
     from kgen.sources.render import render
     from kgen.sources.revisions import source_at
     from kgen.specs.versions import VERSIONS
+    from kgen.text import names_a_file
 
     path = Path("/dev/stdin" if text == "-" else text)
+    if names_a_file(text) and path.exists():
+        return read_file(text, used_overlay())
     if text == "-" or (path.name != text and path.exists()):  # a pipe has no suffix
         return read_source(path, used_overlay())
     revision, colon, name = text.partition(":")

@@ -23,6 +23,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("build v8:vec=4 v9 --arch sm_75,sm_90 --out mine", "for two GPUs"),
         ("build --all --check", "whether generated/ is up to date"),
     ),
+    "adopt": (
+        ("adopt softmax.cu", "writes softmax.kgen.toml: what is launched, and how"),
+        ("adopt softmax.cu --kernel softmax_v3", "one of several kernels"),
+    ),
+    "place": (("place softmax.cu", "the nearest version, and what it does differently"),),
     "sass": (("sass v7 --arch sm_90", "the machine code"),),
     "export": (("export v7 --items 4 --out mine", "a .cu and a script that times it"),),
     "run": (
@@ -59,6 +64,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("sweep --variants v5,v7 --axis threads=64..512:64 --axis vec=1,4", ""),
         ("sweep --all --where 'threads_per_row <= cols' --dry-run", "only the plan"),
         ("sweep --variants v5,v8 --rows 256 --on cpu", "ranked by a model"),
+        ("sweep softmax.cu --constant BLOCK=64,128,256", "of an adopted file"),
     ),
     "results": (
         ("results --variant 'v7*' --cols 4096", "some of the rows"),

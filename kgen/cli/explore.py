@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,9 +20,11 @@ from kgen.cli.console import (
 )
 from kgen.errors import UsageError
 from kgen.specs.fields import AXES, ROW_MAP, format_value, short_name
-from kgen.specs.spec import Spec
+from kgen.specs.spec import DEFAULT_COLS, DEFAULT_ROWS, Spec
 
 if TYPE_CHECKING:
+    from kgen.launch import Launch
+    from kgen.sources.source import Source
     from kgen.specs.notes import Note
     from kgen.specs.versions import Version
 
@@ -94,6 +97,9 @@ def show(
     from kgen.specs.variants import spelling
 
     target = find_target(with_options(variant, items, vec, threads))
+    if not isinstance(target, Spec) and target.contract:
+        _show_adopted(target, rows or DEFAULT_ROWS, cols or DEFAULT_COLS, json)
+        return
     usual_rows, usual_cols = usual_shape(target_spec(target))
     rows, cols = usual_rows if rows is None else rows, usual_cols if cols is None else cols
     source = source_for(target, rows, cols)
@@ -119,11 +125,39 @@ def show(
     _print_note(spec.version, note)
     print_table("", ("", ""), list(facts.items())[2:])
     _print_axes(spec)
+    _print_launches(launches.launches, rows, cols)
+
+
+def _show_adopted(source: Source, rows: int, cols: int, json: bool) -> None:
+    """Print the launches of an adopted file; its sidecar has the rest."""
+    from kgen.execute import target_name
+    from kgen.launch import plan
+
+    launches = plan(source, rows, cols).launches
+    if json:
+        runs = [{**vars(one), "args": _told(one), "numbers": ()} for one in launches]
+        shape = {"rows": rows, "cols": cols}
+        print_json({"file": target_name(source), **shape, "launches": runs})
+        return
+    print_text(f"{target_name(source)}: an adopted file")
+    _print_launches(launches, rows, cols)
+
+
+def _print_launches(launches: Sequence[Launch], rows: int, cols: int) -> None:
     print_table(
         f"\nLaunches on {rows} x {cols}",
         ("kernel", "grid>", "block>", "dynamic shared bytes>", "arguments"),
-        ((k.kernel, k.grid, k.block, k.shared_bytes, ", ".join(k.args)) for k in launches.launches),
+        (
+            (one.kernel, one.grid, one.block, one.shared_bytes, ", ".join(_told(one)))
+            for one in launches
+        ),
     )
+
+
+def _told(launch: Launch) -> list[str]:
+    """Return a launch's arguments, numbers with their values."""
+    values = {number.name: f"{number.name}{number.value}" for number in launch.numbers}
+    return [values.get(name, name) for name in launch.args]
 
 
 def _print_note(version: str, note: Note) -> None:
@@ -168,6 +202,7 @@ def explain_variant(
     """Say whether a combination is valid; if not, why, and the nearest one that is."""
     from pathlib import Path
 
+    from kgen.adopted.source import is_adopted
     from kgen.cli.targets import used_overlay
     from kgen.sources.edited import read_source
     from kgen.specs.explain import explain
@@ -181,6 +216,10 @@ def explain_variant(
     text = with_options(variant, items, vec, threads)
     templates = used_overlay()
     is_file = names_a_file(text)
+    if is_file and is_adopted(text):
+        raise UsageError(
+            f"{text} is an adopted file, which has no axes; kgen check says what it is"
+        )
     spec = read_source(Path(text), templates).spec if is_file else parse(text, templates)
     limits = None if arch is None else sm_limits(arch)
     found = explain(spec, arch or "")

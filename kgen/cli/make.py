@@ -39,9 +39,11 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("exported"),
 ) -> None:
     """Write a source and a PyCUDA script that compiles, verifies and times it without kgen."""
-    from kgen.outputs.export import export as export_source
+    from kgen.adopted.export import export_adopted
+    from kgen.outputs.export import export as export_ours
 
-    for path in export_source(_source(with_options(variant, items, vec, threads), cols), out):
+    source = _source(with_options(variant, items, vec, threads), cols)
+    for path in (export_adopted if source.contract else export_ours)(source, out):
         print(f"wrote {path}")
 
 

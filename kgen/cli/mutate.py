@@ -27,20 +27,34 @@ def mutate(
     json: Json = False,
 ) -> None:
     """Make the mistakes that people make in a variant's source, and see what catches each."""
-    from kgen.cli.targets import used_overlay
-    from kgen.evidence.mutation.campaign import campaign
-    from kgen.specs.variants import checked
     from kgen.specs.versions import VERSIONS
 
-    if files := [name for name in variants or () if names_a_file(name)]:
-        raise UsageError(f"{files[0]} is a file; mutants are made of what the templates give")
-    results = list(campaign(checked(variant, used_overlay()) for variant in variants or VERSIONS))
+    results = [result for name in variants or VERSIONS for result in _results(name)]
     if json:
         print_json(as_json(results))
     elif summary:
         _print_summary(results)
     else:
         _print_mutants(results)
+
+
+def _results(name: str) -> list[MutantResult]:
+    """Return what becomes of the mutants of a variant, or of an adopted file."""
+    from kgen.adopted.mutation import campaign_on
+    from kgen.cli.targets import find_target, used_overlay
+    from kgen.evidence.mutation.campaign import campaign
+    from kgen.sources.source import Source
+    from kgen.specs.variants import checked
+
+    if not names_a_file(name):
+        return list(campaign([checked(name, used_overlay())]))
+    target = find_target(name)
+    if not isinstance(target, Source) or not target.contract:
+        raise UsageError(
+            f"{name} is a file that kgen generated; mutants are made of what the templates give, "
+            "or of adopted files"
+        )
+    return list(campaign_on(target))
 
 
 def as_json(results: list[MutantResult]) -> dict[str, Any]:

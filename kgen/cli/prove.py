@@ -18,6 +18,7 @@ from kgen.cli.console import (
     Vec,
     print_json,
     print_table,
+    print_text,
     time_option,
     with_options,
 )
@@ -53,8 +54,8 @@ def run(
     json: Json = False,
 ) -> None:
     """Compute the softmax of a matrix with a variant (or an edited .cu) and verify it."""
+    from kgen.adopted.inputs import verdict_on
     from kgen.cli.targets import find_target
-    from kgen.evidence.reference import criterion, judge
     from kgen.execute import as_matrix, source_for, target_name, target_spec
     from kgen.execute import run as run_target
 
@@ -71,7 +72,7 @@ def run(
         raise CheckFailed(_cause(source, matrix, on, timeout) + str(fault)) from None
     if output_file:
         _save(output_file, y)
-    verdict = judge(y.reshape(matrix.shape), matrix, criterion(source.spec, matrix.shape[1]))
+    verdict, told = verdict_on(source, y.reshape(matrix.shape), matrix)
     facts = {
         "variant": target_name(target),
         "on": on,
@@ -81,6 +82,7 @@ def run(
         "max_abs_error": verdict.max_abs_error,
         "max_rel_error": verdict.max_rel_error,
         "row_sum_error": verdict.row_sum_error,
+        **({"told": told} if told else {}),
     }
     if json:
         print_json(facts)
@@ -164,7 +166,6 @@ def check(
     from kgen.cli.targets import find_target
     from kgen.evidence.check import SCHEDULES
     from kgen.evidence.failures import findings
-    from kgen.evidence.inputs import ALL_INPUTS
     from kgen.execute import require_place
     from kgen.specs.versions import VERSIONS
 
@@ -173,27 +174,31 @@ def check(
         raise UsageError("a shape needs both --rows and --cols")
     shapes = None if rows is None or cols is None else [(rows, cols)]
     targets = [find_target(variant) for variant in variants or VERSIONS]
+    remarks: list[str] = []
     if on == "gpu":
         targets = [target for target in targets if not target.is_host]
         if not targets:
             raise UsageError("host versions do not run on a GPU; check them with --on cpu")
     verdicts = _check_all(
         targets,
+        remarks,
         on=on,
         shapes=shapes,
-        inputs=tuple(inputs) if inputs else ALL_INPUTS,
+        inputs=tuple(inputs or ()),
         schedules=(schedule,) if schedule else SCHEDULES,
         timeout_s=timeout,
         memory=memory,
         races=races,
-        diagnose=True,
     )
     checks = [row for group in verdicts for row in group]
     failed = findings(checks)
     if json:
-        print_json({"checks": [_facts(row) for row in checks], "failures": list(map(vars, failed))})
+        found = {"checks": [_facts(row) for row in checks], "failures": list(map(vars, failed))}
+        print_json(found | ({"remarks": remarks} if remarks else {}))
     else:
         _print_verdicts(verdicts, on)
+        for remark in remarks:
+            print_text(remark)
         _print_failures(failed)
     if failed:
         raise CheckFailed(_failure_words(checks, failed))
@@ -204,16 +209,36 @@ def _facts(row: CheckRow) -> dict[str, Any]:
     return {name: value for name, value in vars(row).items() if name != "failures"} | {"ok": row.ok}
 
 
-def _check_all(targets: list[Target], on: str, **how: Any) -> list[list[CheckRow]]:
-    """Check the targets side by side on the CPU (each run is a process), in turn on the GPU."""
+def _check_all(
+    targets: list[Target], remarks: list[str], on: str, **how: Any
+) -> list[list[CheckRow]]:
+    """Check the targets side by side on the CPU (each run is a process), in turn on the GPU.
+
+    What is told of adopted files and fails nothing becomes `remarks`.
+    """
     import os
 
-    from kgen.evidence.check import check as check_target
     from kgen.processes import thread_pool
 
     workers = (os.cpu_count() or 1) if on == "cpu" else 1
     with thread_pool(workers) as pool:
-        return list(pool.map(lambda target: list(check_target(target, on, **how)), targets))
+        judged = list(pool.map(lambda target: _checked(target, on, how), targets))
+    remarks += [remark for _, told in judged for remark in told]
+    return [rows for rows, _ in judged]
+
+
+def _checked(target: Target, on: str, how: dict[str, Any]) -> tuple[list[CheckRow], list[str]]:
+    from kgen.adopted.check import check_adopted
+    from kgen.evidence.check import check as check_target
+    from kgen.evidence.inputs import ALL_INPUTS
+    from kgen.execute import target_name
+    from kgen.sources.source import Source
+
+    if isinstance(target, Source) and target.contract:
+        judged = check_adopted(target, on, **how)
+        return judged.rows, [f"{target_name(target)}: {told}" for told in judged.remarks]
+    usual = {**how, "inputs": how["inputs"] or ALL_INPUTS}
+    return list(check_target(target, on, diagnose=True, **usual)), []
 
 
 def _print_verdicts(verdicts: list[list[CheckRow]], on: str) -> None:

@@ -42,7 +42,7 @@ def spaces(
     axes, names, templates = _axes(axis or ()), _words(variants), used_overlay()
     types = find_types(**typed, overlay=templates)
     set_types: Axes = {name: (word,) for name, word in typed.items() if word}
-    given = (_numbers("--rows", rows), _numbers("--cols", cols))
+    given = (numbers("--rows", rows), numbers("--cols", cols))
     shapes = (given[0] or (1024,), given[1] or (4096,))
     if all_:
         if names or axes or study:
@@ -86,7 +86,8 @@ def _words(text: str | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _numbers(option: str, text: str | None) -> tuple[int, ...]:
+def numbers(option: str, text: str | None) -> tuple[int, ...]:
+    """Return the numbers of a list, none without one. Raises UsageError for what is none."""
     if text is None:
         return ()
     words = [word.strip() for word in text.split(",") if word.strip()]

@@ -17,7 +17,8 @@ from kgen.cli.complete import complete_axis, complete_variants
 from kgen.cli.console import Dtype, Json, On, OutDtype, print_json, time_option
 from kgen.cli.dry_run import print_plan
 from kgen.cli.progress import SweepProgress
-from kgen.errors import CheckFailed, MissingTool
+from kgen.errors import CheckFailed, MissingTool, UsageError
+from kgen.text import names_a_file
 
 if TYPE_CHECKING:
     from kgen.store.measurement import Measurement, Provenance
@@ -35,7 +36,8 @@ _GO_ON = "the same command goes on from there"
 
 def sweep(
     study: Annotated[
-        Path | None, typer.Argument(help="A TOML file that describes a sweep.")
+        Path | None,
+        typer.Argument(help="A TOML file that describes a sweep, or an adopted .cu file."),
     ] = None,
     rows: Annotated[str | None, typer.Option(help="Rows of the matrices: 1,1024.")] = None,
     cols: Annotated[str | None, typer.Option(help="Elements of a row: 257,4096.")] = None,
@@ -51,6 +53,10 @@ def sweep(
     ] = None,
     dtype: Dtype = None,
     out_dtype: OutDtype = None,
+    constant: Annotated[
+        list[str] | None,
+        typer.Option(help="Values of an adopted file's constant: BLOCK=64,128; repeatable."),
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every valid combination.")] = False,
     where: Annotated[str | None, typer.Option(help="Keep these: 'threads * vec <= cols'.")] = None,
     dry_run: Annotated[
@@ -83,6 +89,7 @@ def sweep(
     swept: the first by a cost model of what the newer versions and their axes combine to.
     All candidates are of one type, which --dtype and --out-dtype set.
     """
+    from kgen.cli.adopt import sweep_file
     from kgen.cli.spaces import spaces
     from kgen.execute import require_place
     from kgen.sweep.halving import find_search
@@ -91,6 +98,15 @@ def sweep(
     from kgen.timing.protocol import find_protocol
 
     typed = {"dtype": dtype, "out_dtype": out_dtype}
+    is_file = bool(study and names_a_file(str(study)))
+    if bool(constant) > is_file or (is_file and (axis or variants or where or all_ or dry_run)):
+        raise UsageError(
+            "an adopted file is swept by its constants: kgen sweep FILE.cu --constant NAME=VALUES, "
+            "with --rows and --cols"
+        )
+    if study and is_file:
+        sweep_file(study, constant or [], rows, cols, protocol, l2, seconds, timeout, db, on, json)
+        return
     planned = plan(*spaces(study, rows, cols, variants, axis, where, all_, typed))
     require_place(on)
     hosts = [point.variant for point in planned.points if point.spec.is_host]

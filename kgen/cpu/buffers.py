@@ -23,6 +23,8 @@ WRITABLE_GUARD = np.uint32(0x7FC0F00D)
 READ_ONLY = "read_only"
 WRITABLE = "writable"
 OUTPUT = "output"
+# Undefined until it is written, too, but nobody has to write all of it.
+SCRATCH = "scratch"
 _WORD_BYTES = 4
 _MEMORY = Path("/dev/shm")
 _PAGE_BYTES = mmap.ALLOCATIONGRANULARITY

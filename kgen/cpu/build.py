@@ -8,6 +8,7 @@ from pathlib import Path
 from kgen.cache import KEY_LETTERS, Entry, digest, made_file
 from kgen.cachedir import cache_dir
 from kgen.cpu.compiler import (
+    BOUNDS_FLAGS,
     LINK_FLAGS,
     OBSERVED_LINK_FLAGS,
     OBSERVING_FLAGS,
@@ -41,6 +42,8 @@ def build(source: Source, observing: bool = False) -> Path:
         flags += observing_flags(cxx)
         link_flags += OBSERVED_LINK_FLAGS
     runtime = _build_runtime(cxx, observing)
+    if source.contract and not observing:
+        flags += BOUNDS_FLAGS
     unit = preprocessed(source, cxx, flags, wrapper_text(source))
     key = digest(unit, runtime.name, *flags, *link_flags)
 

@@ -44,6 +44,10 @@ KERNEL_FLAGS = (
 LINK_LIBRARIES = ("-lstdc++", "-lm")
 LINK_FLAGS = ("-no-pie", "-pthread", *LINK_LIBRARIES)
 
+# For other people's kernels: an index past the end of an array, of a thread's own above all, which
+# observing does not see.
+BOUNDS_FLAGS = ("-fsanitize=bounds", "-fno-sanitize-recover=bounds")
+
 # For executables that observe: behind the flags above, and for runtime and kernel alike.
 OBSERVING_FLAGS = ("-DKGEN_CPU_OBSERVING",)
 # Calls a function in front of every access (runtime/observe/hooks.cpp).
@@ -168,7 +172,7 @@ def compile_failed(source: Source, cxx: Cxx, messages: str) -> CompileFailed:
     """Return the error for a rejected source, in the compiler's words and the user's file name."""
     lines = [line for line in messages.splitlines() if not _INCLUSION.match(line)]
     text = with_shown_name(source, "\n".join(lines[:_MAX_LINES]))
-    hints = _missing_intrinsics(messages)
+    hints = [*_missing_intrinsics(messages), *_inline_assembly(source.text)]
     return CompileFailed("\n".join([f"{source.shown_name}: {cxx.name} rejects it:", text, *hints]))
 
 
@@ -184,6 +188,14 @@ def _missing_intrinsics(messages: str) -> list[str]:
         f"the CPU executor does not know {name}: if it is CUDA's, add it to {RUNTIME_DIR / header}"
         for name, header in headers.items()
     ]
+
+
+def _inline_assembly(text: str) -> list[str]:
+    found = re.search(r"\basm\b(?=[^;]*\()", text)
+    if not found:
+        return []
+    line = text.count("\n", 0, found.start()) + 1
+    return [f"the CPU executor runs no PTX: line {line} has some (nvcc takes it)"]
 
 
 def _header_for(name: str) -> str | None:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgen.cpu.buffers import OUTPUT, READ_ONLY, WRITABLE, Buffers, Region
+from kgen.cpu.buffers import OUTPUT, READ_ONLY, SCRATCH, WRITABLE, Buffers, Region
 from kgen.cpu.build import build
 from kgen.cpu.faults import fault_of, kernel_names
 from kgen.cpu.process import execute
-from kgen.errors import KernelFault, UsageError
-from kgen.launch import Launch, LaunchPlan
+from kgen.errors import KernelFault, LaunchRefused, UsageError
+from kgen.launch import Buffer, Launch, LaunchPlan
 from kgen.limits import (
     DEFAULT_ARCH,
     H200_SMS,
@@ -75,7 +75,7 @@ def run(
         outcome = execute(executable, job, buffers.descriptor, timeout_s)
         if outcome.exit_code != 0 or outcome.timed_out:
             raise fault_of(source, plan, executable, outcome, timeout_s)
-        for name in ("y", "workspace"):
+        for name in ("y", "workspace", *(buffer.name for buffer in plan.buffers)):
             _check_guards(source, plan, buffers, buffers.region(name))
         _check_kept(source, plan, buffers)
         return result(buffers, plan)
@@ -86,7 +86,8 @@ def matrices(plan: LaunchPlan, x: NDArray[Any], offsets: tuple[int, int]) -> Ite
     """Give the buffers x, y and workspace as the kernels of a plan must find them."""
     buffers = Buffers()
     regions = {}
-    for name, shift, role in (("x", offsets[0], READ_ONLY), ("y", offsets[1], OUTPUT)):
+    y_role = WRITABLE if plan.in_place else OUTPUT
+    for name, shift, role in (("x", offsets[0], READ_ONLY), ("y", offsets[1], y_role)):
         element = _element_bytes(plan, name)
         row_bytes = plan.cols * element
         skipped = plan.skipped_rows * row_bytes
@@ -95,9 +96,13 @@ def matrices(plan: LaunchPlan, x: NDArray[Any], offsets: tuple[int, int]) -> Ite
     skipped = plan.workspace_bytes // plan.rows * plan.skipped_rows
     size = plan.workspace_bytes - skipped
     workspace = buffers.add("workspace", size, row_bytes, 0, WRITABLE, skipped)
+    others = [(_add(buffers, plan, each), each) for each in plan.buffers]
     with buffers:
-        buffers.data(regions["x"])[:] = x.reshape(-1).view(np.uint8)
-        buffers.data(regions["y"])[:] = _UNWRITTEN
+        given = x.reshape(-1).view(np.uint8)
+        buffers.data(regions["x"])[:] = given
+        buffers.data(regions["y"])[:] = given if plan.in_place else _UNWRITTEN
+        for region, each in others:
+            _fill(buffers.data(region), each)
         # One that is kept from call to call has what a launch left that was broken off.
         buffers.data(workspace)[:] = _UNWRITTEN if plan.keeps_workspace else 0
         yield buffers
@@ -106,6 +111,20 @@ def matrices(plan: LaunchPlan, x: NDArray[Any], offsets: tuple[int, int]) -> Ite
 def _element_bytes(plan: LaunchPlan, name: str) -> int:
     """Return the bytes of what a buffer is counted in: elements, or words of the workspace."""
     return {"x": plan.dtype.bytes, "y": plan.out_dtype.bytes}.get(name, _MAX_WORD_BYTES)
+
+
+def _add(buffers: Buffers, plan: LaunchPlan, buffer: Buffer) -> Region:
+    """Plan one of the further buffers, of which a plan that skips rows leaves their part out."""
+    skipped = buffer.nbytes // plan.rows * plan.skipped_rows // _MAX_WORD_BYTES * _MAX_WORD_BYTES
+    role = SCRATCH if buffer.initial is None else WRITABLE
+    return buffers.add(buffer.name, buffer.nbytes - skipped, 0, 0, role, skipped)
+
+
+def _fill(data: NDArray[np.uint8], buffer: Buffer) -> None:
+    data[:] = _UNWRITTEN
+    if buffer.initial is not None:
+        whole = data.size // _MAX_WORD_BYTES * _MAX_WORD_BYTES
+        data[:whole].view(np.float32)[:] = buffer.initial
 
 
 def result(buffers: Buffers, plan: LaunchPlan) -> NDArray[Any]:
@@ -137,7 +156,7 @@ def _check_launch(source: Source, launch: Launch) -> None:
         (launch.cluster_size, "blocks in a cluster", 1, MAX_CLUSTER_BLOCKS),
     ):
         if not least <= value <= most:
-            raise KernelFault(
+            raise LaunchRefused(
                 f"{name} is launched with {value} {what}; CUDA takes {least} to {most}"
             )
     if (launch.grid - launch.skipped_blocks) % launch.cluster_size:
@@ -164,9 +183,11 @@ def job_text(plan: LaunchPlan, buffers: Buffers, schedule: str, seed: int, worke
     lines += buffers.job_lines()
     for launch in plan.launches:
         known = {**numbers, "launch": str(launch.number)}
+        known |= {number.name: str(number.bits) for number in launch.numbers}
         arguments = " ".join(known.get(name, name) for name in launch.args)
         lines.append(
-            f"launch {launch.kernel} {launch.grid} {launch.skipped_blocks} {launch.block} "
+            f"launch {launch.kernel} {launch.grid} {launch.grid_shape[0]} "
+            f"{launch.skipped_blocks} {launch.block} {launch.block_shape[0]} "
             f"{launch.shared_bytes} {launch.cluster_size} {launch.is_co_resident:d} "
             f"{len(launch.args)} {arguments}"
         )

@@ -32,7 +32,8 @@ def wrapper_text(source: Source) -> str:
     # By their paths: the runtime's folder must not be searched for what the source includes.
     lines = [f'#include "{RUNTIME_DIR / header}"' for header in headers]
     lines.append(f'#include "{source.filename}"')
-    lines += _dynamic_shared_lines(source.text)
+    others = source.contract.shared_names if source.contract else ()
+    lines += _dynamic_shared_lines(source.text, others)
     lines.append("const kgen_cpu::Kernel kgen_cpu::kernels[] = {")
     lines += [f"    KGEN_CPU_KERNEL({kernel})," for kernel in source.kernels]
     lines.append("};")
@@ -40,8 +41,8 @@ def wrapper_text(source: Source) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _dynamic_shared_lines(text: str) -> list[str]:
-    names = dict.fromkeys(_DYNAMIC_SHARED.findall(_COMMENT.sub(" ", text)))
+def _dynamic_shared_lines(text: str, others: Iterable[str]) -> list[str]:
+    names = dict.fromkeys([*_DYNAMIC_SHARED.findall(_COMMENT.sub(" ", text)), *others])
     if not names:
         return ["KGEN_CPU_NO_DYNAMIC_SHARED"]
     return ["KGEN_CPU_DYNAMIC_SHARED", *(f"KGEN_CPU_DYNAMIC_SHARED_NAME({name})" for name in names)]

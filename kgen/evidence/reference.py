@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgen.launch import serial_additions
+from kgen.launch import additions_of, serial_additions
 from kgen.numpy_types import finfo
+from kgen.sources.source import Source
 from kgen.specs.choice import Element, Op
 from kgen.specs.declared import FLOAT32
 from kgen.specs.spec import Spec
@@ -118,6 +119,12 @@ def criterion(spec: Spec, cols: int) -> Criterion:
     """
     asked = criterion_of(spec.out_dtype, serial_additions(spec, cols), spec.op)
     return replace(asked, roundings=asked.roundings * (1 + spec.parks))
+
+
+def criterion_for(source: Source, cols: int) -> Criterion:
+    """Return what is asked of a source's output: as of its spec's, or of an adopted file's."""
+    asked = criterion(source.spec, cols)
+    return replace(asked, serial_additions=additions_of(source, cols))
 
 
 def criterion_of(element: Element, serial_additions: int, op: Op = SOFTMAX) -> Criterion:

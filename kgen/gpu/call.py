@@ -47,14 +47,42 @@ class Kernels:
     def bind(self, buffers: Mapping[str, int], stream: Any) -> list[Step]:
         """Return the steps of a call in stream order: clear the workspace, then every launch.
 
-        `buffers` has the addresses of `x`, `y` and `workspace`.
+        `buffers` has the addresses of `x`, `y`, `workspace` and the plan's further ones.
         """
         values = {**buffers, "rows": self.plan.rows, "cols": self.plan.cols}
+        begin = [*self._restoring(buffers, stream), *self._filling(buffers, stream)]
         launches = [
             Step(_describe(launch), self._launching(function, launch, values, stream))
             for function, launch in zip(self.functions, self.plan.launches, strict=True)
         ]
-        return [*self._clearing(buffers["workspace"], stream), *launches]
+        return [*begin, *self._clearing(buffers["workspace"], stream), *launches]
+
+    def _restoring(self, buffers: Mapping[str, int], stream: Any) -> list[Step]:
+        """Return the step that puts the input where kernels work in place."""
+        if not self.plan.in_place:
+            return []
+        nbytes = self.plan.rows * self.plan.cols * self.plan.dtype.bytes
+        copy = functools.partial(
+            self.driver.memcpy_dtod_async, buffers["y"], buffers["x"], nbytes, stream
+        )
+        return [Step("copying the input", copy)]
+
+    def _filling(self, buffers: Mapping[str, int], stream: Any) -> list[Step]:
+        """Return the steps that fill further buffers with floats."""
+        return [
+            Step(
+                f"filling {each.name}",
+                functools.partial(
+                    self.driver.memset_d32_async,
+                    buffers[each.name],
+                    _float_bits(each.initial),
+                    each.nbytes // 4,
+                    stream,
+                ),
+            )
+            for each in self.plan.buffers
+            if each.initial is not None
+        ]
 
     def _clearing(self, workspace: int, stream: Any) -> list[Step]:
         if not (nbytes := self.plan.workspace_bytes):
@@ -70,18 +98,22 @@ class Kernels:
         self._allow_shared_memory(function, kernel, launch)
         if launch.cluster_size > PORTABLE_CLUSTER_BLOCKS:
             function.set_attribute(self.driver.function_attribute(_NON_PORTABLE_CLUSTER), 1)
-        function.prepare("".join(_FORMATS[name] for name in launch.args))
+        formats = {**_FORMATS, **{each.name: "P" for each in self.plan.buffers}}
+        formats |= {number.name: number.format for number in launch.numbers}
+        function.prepare("".join(formats[name] for name in launch.args))
         return function
 
     def _launching(
-        self, function: Any, launch: Launch, values: Mapping[str, int], stream: Any
+        self, function: Any, launch: Launch, values: Mapping[str, float], stream: Any
     ) -> Callable[[], None]:
+        known = {**values, "launch": launch.number}
+        known |= {number.name: number.value for number in launch.numbers}
         return functools.partial(
             function.prepared_async_call,
-            (launch.grid, 1),
-            (launch.block, 1, 1),
+            launch.grid_shape,
+            (*launch.block_shape, 1),
             stream,
-            *({**values, "launch": launch.number}[name] for name in launch.args),
+            *(known[name] for name in launch.args),
             shared_size=launch.shared_bytes,
         )
 
@@ -126,6 +158,7 @@ class Call:
         guard = 0 if is_bare else least
         y_bytes = x.size * self.plan.out_dtype.bytes
         sizes = {"x": x.nbytes, "y": y_bytes, "workspace": self.plan.workspace_bytes}
+        sizes |= {each.name: each.nbytes for each in self.plan.buffers}
         try:
             buffers = {name: Buffer(self.driver, size, guard) for name, size in sizes.items()}
         except self.driver.MemoryError:
@@ -142,7 +175,7 @@ class Call:
             with self.gpu.blaming(name):
                 issue()
                 self.stream.synchronize()
-        for name in ("y", "workspace"):
+        for name in ("y", "workspace", *(each.name for each in self.plan.buffers)):
             if damage := self.buffers[name].damage():
                 raise KernelFault(f"{self.kernels.names} wrote to {damage} {name}")
 
@@ -157,6 +190,10 @@ class Call:
         if not self.gpu.fault:
             for buffer in self.buffers.values():
                 buffer.allocation.free()
+
+
+def _float_bits(value: float) -> int:
+    return int(np.float32(value).view(np.uint32))
 
 
 def _describe(launch: Launch) -> str:

@@ -58,6 +58,8 @@ def write(source: Source, folder: Path, force: bool = False) -> Path:
 
 
 def _is_edited(found: bytes, source: Source) -> bool:
+    if source.contract:
+        return found != source.text.encode()
     origin = f"(kgen {__version__}, templates {template_hash(source.spec.overlay)})".encode()
     return origin in found and found != source.text.encode()
 
@@ -66,11 +68,11 @@ def kernel_reports(source: Source, binary: Binary, cols: int = DEFAULT_COLS) -> 
     """Return what the compiled kernels take; a shared cache counts with rows of `cols`."""
     from kgen.toolchain.occupancy import occupancy
 
-    spec, rows = source.spec, []
-    dynamic = spec.shared_bytes(spec.static_cols or cols)
+    rows = []
     for kernel in binary.kernels:
+        block, dynamic = _block(source, kernel.kernel, cols)
         shared = kernel.static_shared_bytes + dynamic
-        full = occupancy(binary.arch, spec.threads_per_block, kernel.registers, shared)
+        full = occupancy(binary.arch, block, kernel.registers, shared)
         rows.append(
             KernelReport(
                 **asdict(kernel),
@@ -80,6 +82,16 @@ def kernel_reports(source: Source, binary: Binary, cols: int = DEFAULT_COLS) -> 
             )
         )
     return rows
+
+
+def _block(source: Source, kernel: str, cols: int) -> tuple[int, int]:
+    """Return the threads and the dynamic shared bytes of a kernel's blocks on rows of `cols`."""
+    spec = source.spec
+    if not source.contract:
+        return spec.threads_per_block, spec.shared_bytes(spec.static_cols or cols)
+    launches = source.contract.plan(1, cols).launches
+    launch = next(each for each in launches if each.kernel == kernel)
+    return launch.block, launch.shared_bytes
 
 
 def named_sources() -> dict[str, Source]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from kgen import gpu
 from kgen.errors import CheckFailed, KgenError
 from kgen.evidence.inputs import make
-from kgen.evidence.reference import criterion, judge
+from kgen.evidence.reference import criterion_for, judge
 from kgen.launch import plan
 from kgen.overlay import OURS, overlay
 from kgen.profile.job import TEMPLATES, ProfileTarget
@@ -28,7 +28,7 @@ def launch(job: ProfileTarget) -> None:
     source = job.source()
     x = make("uniform", job.rows, job.cols, element=source.spec.dtype)
     y = gpu.run(source, plan(source, job.rows, job.cols), x, is_bare=True)
-    verdict = judge(y, x, criterion(source.spec, job.cols))
+    verdict = judge(y, x, criterion_for(source, job.cols))
     if not verdict.ok:
         raise CheckFailed(f"{job} is wrong: {verdict.reason}")
 

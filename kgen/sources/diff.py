@@ -48,7 +48,8 @@ def compare(old: Source, new: Source, body_only: bool = False) -> Difference:
     they differ only in names, of templates too, and in what different axes make different there.
     Line numbers remain those of the whole files.
     """
-    fields = differences(old.spec, new.spec)
+    is_ours = not (old.contract or new.contract)  # of others' files no axes are known
+    fields = differences(old.spec, new.spec) if is_ours else {}
     before, after = _Side(old.text, old.stem), _Side(new.text, new.stem)
     is_bare = body_only or before.said(bool(fields)) == after.said(bool(fields))
     starts = (before.body_start, after.body_start) if is_bare else (0, 0)

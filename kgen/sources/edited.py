@@ -44,7 +44,8 @@ def source_of(text: str, path: Path, overlay: Overlay = OURS) -> Source:
     if not title or not version:
         raise UsageError(
             f"{path} has no kgen header (a first comment with the stem, variant and spec); "
-            "start from a file that `kgen build` wrote and keep its header"
+            "start from a file that `kgen build` wrote and keep its header, or have kgen read a "
+            f"file of your own: kgen adopt {path}"
         )
     spec = _spec(path, header, version[1], overlay)
     stem = title[1]

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgen.errors import UsageError
-from kgen.evidence.reference import Criterion, criterion, criterion_of
-from kgen.execute import Target, source_for, target_name, target_spec
+from kgen.evidence.reference import Criterion, criterion_for, criterion_of
+from kgen.execute import Target, require_shape, source_for, target_name, target_spec
 from kgen.launch import Launch, LaunchPlan, plan
 from kgen.limits import WARP_SIZE, arch_number
 from kgen.sources.source import Source
 from kgen.specs.choice import MAX_ACCESS_BYTES, Element
 from kgen.specs.formula import ceil_div
-from kgen.specs.rules import require_valid
 from kgen.specs.types import BOTH_FLOAT32, Types, common_types, types_of
 from kgen.store.measurement import Kind
 from kgen.timing.peers import Peer
@@ -53,6 +52,11 @@ class Candidate:
     reason: str = ""
 
     @property
+    def is_adopted(self) -> bool:
+        """Whether it is somebody's kernel, which has to be right on ordinary numbers alone."""
+        return isinstance(self.source, Source) and self.source.contract is not None
+
+    @property
     def is_kernel(self) -> bool:
         """Whether it is a source for the GPU, which has to be compiled."""
         return self.source is not None and not self.source.is_host
@@ -78,7 +82,7 @@ def _of_target(target: Target, rows: int, cols: int) -> Candidate:
         kind=kind, name=target_name(target), rows=rows, cols=cols, types=types_of(spec)
     )
     try:
-        require_valid(spec, rows, cols)
+        require_shape(target, rows, cols)
     except UsageError as refusal:
         return replace(candidate, reason=str(refusal))
     if rows == 0 or cols == 0:
@@ -89,7 +93,7 @@ def _of_target(target: Target, rows: int, cols: int) -> Candidate:
 def with_source(candidate: Candidate, source: Source) -> Candidate:
     """Return a candidate as what is compiled, verified and measured."""
     launches = plan(source, candidate.rows, candidate.cols)
-    asked = criterion(source.spec, candidate.cols)
+    asked = criterion_for(source, candidate.cols)
     return replace(candidate, source=source, plan=launches, criterion=asked)
 
 

@@ -134,13 +134,16 @@ class GpuBuffers:
     def _kernel_binder(self, candidate: Candidate) -> Bind:
         assert candidate.plan
         kernels = Kernels(self.gpu, self._binary(candidate), candidate.plan)
-        workspace = Buffer(self.gpu.driver, candidate.plan.workspace_bytes, 0)
+        sizes = {"workspace": candidate.plan.workspace_bytes}
+        sizes |= {each.name: each.nbytes for each in candidate.plan.buffers}
+        own = {name: Buffer(self.gpu.driver, size, 0) for name, size in sizes.items()}
 
         def bind(x: MatrixBuffer, y: MatrixBuffer) -> Issue:
-            addresses = {"x": x.address, "y": y.address, "workspace": workspace.address}
+            addresses = {"x": x.address, "y": y.address}
+            addresses |= {name: buffer.address for name, buffer in own.items()}
             steps = kernels.bind(addresses, self.rotation.stream)
 
-            def issue(owned: Buffer = workspace) -> object:  # which lives as long as the call
+            def issue(owned: dict[str, Buffer] = own) -> object:  # which lives as long as the call
                 for step in steps:
                     step.issue()
                 return y

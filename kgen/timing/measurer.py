@@ -9,6 +9,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
+from kgen.adopted.inputs import ORDINARY
 from kgen.evidence.check import mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, Matrix, make
 from kgen.evidence.reference import Reference, Verdict
@@ -74,7 +75,7 @@ class Measurer:
     `types` are those of the matrices that they read and write.
     A candidate is verified on rows of every kind of input in guarded buffers, and on the
     benchmark's own input in the buffers that are timed; only then are samples taken of it. A peer
-    must be right on the benchmark's input alone.
+    must be right on the benchmark's input alone, somebody's kernel on ordinary numbers.
     """
 
     def __init__(
@@ -99,6 +100,11 @@ class Measurer:
     def mixed_input(self) -> Reference:
         """Rows of every kind of input in turn, and what is expected of them."""
         return Reference(mixed_rows(ALL_INPUTS, self.rows, self.cols, self.types.dtype))
+
+    @functools.cached_property
+    def plain_input(self) -> Reference:
+        """Rows of the inputs that somebody's kernel has to be right on."""
+        return Reference(mixed_rows(ORDINARY, self.rows, self.cols))
 
     @functools.cached_property
     def device(self) -> Device:
@@ -134,17 +140,21 @@ class Measurer:
     def prepare(self, candidate: Candidate) -> Prepared:
         """Verify a candidate and make it ready."""
         odd = self._odd_inputs(candidate)
-        if odd and candidate.kind is not Kind.PEER:
+        if odd and candidate.kind is not Kind.PEER and not candidate.is_adopted:
             return _prepared(odd)
+        if odd and candidate.is_adopted and (wrong := self._wrong_on(candidate, self.plain_input)):
+            return _prepared(wrong)
         timed = self._load(candidate)
         verdict = Verdict(ok=True)
         for y in timed.outputs():
             verdict = _worse(verdict, _judge(candidate, y, self.timed_input))
         if not verdict.ok:
             return _prepared(verdict)
-        # Nobody promised our semantics for a peer: its time counts, and what it gets wrong is told.
+        # Nobody promised our semantics for what is not ours: its time counts, the rest is told.
         remarks = [f"wrong on rows of odd values: {odd.reason}"] if odd else []
         remarks += [timed.remark] if timed.remark else []
+        if candidate.plan and candidate.plan.in_place:
+            remarks.append("it works in place, and a copy of the input is timed with it")
         return replace(
             _prepared(verdict),
             calls_per_sample=timed.calls,
@@ -154,10 +164,10 @@ class Measurer:
 
     def _odd_inputs(self, candidate: Candidate) -> Verdict | None:
         """Return the verdict on rows of every kind of input if it is a bad one."""
-        if candidate.is_host:
-            return None
-        y = self.device.run(candidate, self.mixed_input.x)
-        verdict = _judge(candidate, y, self.mixed_input)
+        return None if candidate.is_host else self._wrong_on(candidate, self.mixed_input)
+
+    def _wrong_on(self, candidate: Candidate, reference: Reference) -> Verdict | None:
+        verdict = _judge(candidate, self.device.run(candidate, reference.x), reference)
         return None if verdict.ok else verdict
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from kgen import cpu
+from kgen.adopted.inputs import ORDINARY
 from kgen.errors import KgenError, MissingTool
 from kgen.evidence.check import mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, make
@@ -81,7 +82,8 @@ def _measure(
 
 def _verified(candidate: Candidate, row: Measurement, timeout_s: float) -> Measurement:
     assert isinstance(candidate.source, Source) and candidate.plan
-    x = mixed_rows(ALL_INPUTS, row.rows, row.cols, candidate.types.dtype)
+    inputs = ORDINARY if candidate.is_adopted else ALL_INPUTS
+    x = mixed_rows(inputs, row.rows, row.cols, candidate.types.dtype)
     y = cpu.run(candidate.source, candidate.plan, x, timeout_s=timeout_s)
     verdict = judge(y, x, candidate.criterion)
     absolute, relative = verdict.errors

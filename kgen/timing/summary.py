@@ -55,7 +55,7 @@ def blank(candidate: Candidate, protocol: Protocol, provenance: Provenance) -> M
     )
     if candidate.source:
         row = replace(row, source_hash=hashlib.sha256(candidate.source.text.encode()).hexdigest())
-    if isinstance(candidate.source, Source):
+    if isinstance(candidate.source, Source) and not candidate.is_adopted:
         row = replace(row, spec=json.dumps(candidate.source.spec.axes))
     if candidate.reason:
         return replace(row, outcome=Outcome.REFUSED, reason=candidate.reason)

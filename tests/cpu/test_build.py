@@ -118,7 +118,7 @@ def test_compile_error_names_the_users_file_and_line(
 @pytest.mark.parametrize(
     ("call", "name", "header"),
     [
-        ("y[0] = __frcp_rn(y[0]);", "__frcp_rn", "cuda_math.h"),
+        ("y[0] = __frsqrt_rn(y[0]);", "__frsqrt_rn", "cuda_math.h"),
         ("__syncthreads_count(1);", "__syncthreads_count", "cuda_sync.h"),
         ("atomicOr((int*)y, 1);", "atomicOr", "cuda_memory.h"),
     ],

@@ -318,7 +318,7 @@ def test_unknown_schedule_is_refused(run_kernel: RunKernel) -> None:
         ({"shared_bytes": 232449}, "launched with 232449 bytes of dynamic shared memory"),
         ({"args": ("x", "y")}, "kernel k takes 4 arguments, but the launch passes 2"),
         ({"args": ("x", "y", "rows", "x")}, "kernel k takes no pointer for x"),
-        ({"args": ("x", "cols", "rows", "cols")}, "kernel k takes no int for 64"),
+        ({"args": ("x", "cols", "rows", "cols")}, "kernel k takes no number for 64"),
     ],
 )
 def test_impossible_launches_are_refused(

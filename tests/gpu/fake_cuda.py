@@ -84,6 +84,12 @@ class FakeCuda:
     def memset_d8_async(self, address, value, nbytes, stream):
         self.issue(stream, "memset", lambda: self.memset_d8(address, value, nbytes))
 
+    def memset_d32_async(self, address, value, count, stream):
+        def fill():
+            self.memory[address : address + 4 * count].view(np.uint32)[:] = value
+
+        self.issue(stream, "fill", fill)
+
     def memcpy_dtod_async(self, target, source, nbytes, stream):
         def copy():
             self.memory[target : target + nbytes] = self.memory[source : source + nbytes]

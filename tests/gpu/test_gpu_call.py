@@ -10,7 +10,7 @@ import pytest
 from kgen.errors import KernelFault, UsageError
 from kgen.gpu import device, execute
 from kgen.gpu.call import Kernels
-from kgen.launch import Launch, LaunchPlan
+from kgen.launch import Buffer, Launch, LaunchPlan, Number
 from kgen.toolchain import Binary, KernelResources
 from tests.gpu.fake_cuda import Error, FakeCuda, FunctionAttribute
 
@@ -201,3 +201,21 @@ def test_a_fault_that_ends_the_context_ends_the_use_of_the_gpu(on):
     with pytest.raises(KernelFault, match=r"breaker.*start a new process"):
         execute.run(SOURCE, plan("double"), X)
     assert cuda.log[-1] == "detach"
+
+
+def scaled(cuda, y, factors, columns, scale):
+    cuda.floats(y, ROWS * COLS)[:] *= scale * cuda.floats(factors, 1)[0] + columns
+
+
+def test_a_strangers_launch_has_buffers_numbers_and_two_dimensions(on):
+    """In place, on a buffer that is filled before each call, with numbers of its own types."""
+    cuda = on(FakeCuda(scaled=scaled))
+    numbers = (Number("columns=", "Q", COLS), Number("scale=", "f", 0.5))
+    args = ("y", "factors", "columns=", "scale=")
+    launch = Launch("scaled", 6, 64, 0, args, numbers=numbers, block_width=32, grid_width=3)
+    filled = (Buffer("factors", 8, 4.0), Buffer("anything", 4))
+    launches = LaunchPlan(ROWS, COLS, (launch,), buffers=filled, in_place=True)
+    y = execute.run(SOURCE, launches, X)
+    assert (y == X * (0.5 * 4 + COLS)).all()
+    assert ("scaled", (3, 2), (32, 2, 1), 0) in cuda.log
+    assert cuda.log.count("fill") == 1

@@ -29,9 +29,10 @@ void Block::prepare(const Launch& launch, unsigned index, SharedMemory& shared) 
 
 bool Block::run() {
     running_block = this;
-    block_index = {index_, 0, 0};
-    block_size = {launch_->block, 1, 1};
-    grid_size = {launch_->grid, 1, 1};
+    const unsigned width = launch_->grid_width;
+    block_index = {index_ % width, index_ / width, 0};
+    block_size = {launch_->block_width, launch_->block / launch_->block_width, 1};
+    grid_size = {width, launch_->grid / width, 1};
 
     set_running(ready_.first());
     Fiber* first = fiber_of_[current_] = take_fiber();
@@ -114,7 +115,10 @@ int Block::next_thread() {
 
 void Block::set_running(int thread) {
     current_ = thread;
-    thread_index = {static_cast<unsigned>(thread), 0, 0};
+    const auto number = static_cast<unsigned>(thread);
+    const unsigned width = launch_->block_width;
+    if (width == launch_->block) thread_index = {number, 0, 0};
+    else thread_index = {number % width, number / width, 0};
 }
 
 // Fibers are made when the first block needs them, and kept.

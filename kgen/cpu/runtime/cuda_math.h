@@ -41,6 +41,18 @@ inline float __int_as_float(int bits) { return kgen_cpu::bit_cast<float>(bits); 
 inline long long __double_as_longlong(double value) { return kgen_cpu::bit_cast<long long>(value); }
 inline double __longlong_as_double(long long bits) { return kgen_cpu::bit_cast<double>(bits); }
 
+inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+inline float __frcp_rn(float x) { return 1.0f / x; }
+inline float __fdiv_rn(float x, float y) { return x / y; }
+inline float __fadd_rn(float x, float y) { return x + y; }
+inline float __fsub_rn(float x, float y) { return x - y; }
+inline float __fmul_rn(float x, float y) { return x * y; }
+inline float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
+
+// lg2.approx and what is made of it.
+inline float __log2f(float x) { return log2f(x); }
+inline float __logf(float x) { return log2f(x) * 0.6931471805599453f; }
+
 // ex2.approx(x * log2(e)): the rounding of the product grows with |x|.
 inline float __expf(float x) { return exp2f(x * 1.4426950408889634f); }
 

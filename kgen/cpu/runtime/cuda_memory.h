@@ -53,6 +53,8 @@ T atomicCAS(T* address, std::common_type_t<T> compare, std::common_type_t<T> val
                                    [=](T old) -> T { return old == compare ? value : old; });
 }
 
+inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // Cache hints do not change what is read or written.
@@ -71,8 +73,15 @@ inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
     }
 
 KGEN_CPU_LOAD(__ldg)
+KGEN_CPU_LOAD(__ldca)
+KGEN_CPU_LOAD(__ldcg)
 KGEN_CPU_LOAD(__ldcs)
+KGEN_CPU_LOAD(__ldcv)
+KGEN_CPU_LOAD(__ldlu)
+KGEN_CPU_STORE(__stcg)
 KGEN_CPU_STORE(__stcs)
+KGEN_CPU_STORE(__stwb)
+KGEN_CPU_STORE(__stwt)
 
 #undef KGEN_CPU_LOAD
 #undef KGEN_CPU_STORE

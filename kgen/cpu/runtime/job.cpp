@@ -54,8 +54,9 @@ Schedule read_schedule(FILE* file) {
 }
 
 // buffer NAME FILE_DESCRIPTOR OFFSET REGION_BYTES DATA_START DATA_BYTES SKIPPED_BYTES ROLE
-// where the role is read_only, writable or output (writable, and undefined until a kernel writes
-// it), and the data are what follows the skipped bytes of the buffer.
+// where the role is read_only, writable, scratch (writable, and undefined until a kernel writes it)
+// or output (the same, and all of it is to be written), and the data are what follows the skipped
+// bytes of the buffer.
 Buffer read_buffer(FILE* file, size_t number) {
     const std::string name = read_word(file);
     const int descriptor = static_cast<int>(read_number(file));
@@ -74,7 +75,9 @@ Buffer read_buffer(FILE* file, size_t number) {
         mmap(wanted, region_bytes, access, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, offset);
     if (region != wanted) end_without_memory(region_bytes, name.c_str());
     char* data = static_cast<char*>(region) + data_start - skipped;
-    return {name, data, skipped + data_bytes, skipped, is_writable, role != "output"};
+    const bool is_output = role == "output";
+    const bool is_initialised = !is_output && role != "scratch";
+    return {name, data, skipped + data_bytes, skipped, is_writable, is_initialised, is_output};
 }
 
 const Kernel* find_kernel(const std::string& name) {
@@ -93,19 +96,22 @@ Slot read_argument(FILE* file, const Job& job, const Launch& launch, char letter
             reject("kernel %s takes no pointer for %s", launch.name.c_str(), word.c_str());
         return reinterpret_cast<Slot>(buffer.data);
     }
-    if (letter != 'i') reject("kernel %s takes no int for %s", launch.name.c_str(), word.c_str());
+    if (letter != 'i')
+        reject("kernel %s takes no number for %s", launch.name.c_str(), word.c_str());
     return std::strtoull(word.c_str(), nullptr, 10);
 }
 
-// launch KERNEL GRID SKIPPED_BLOCKS BLOCK SHARED_BYTES CLUSTER_SIZE IS_CO_RESIDENT
-//     ARGUMENT_COUNT ARGUMENT...
+// launch KERNEL GRID GRID_WIDTH SKIPPED_BLOCKS BLOCK BLOCK_WIDTH SHARED_BYTES CLUSTER_SIZE
+//     IS_CO_RESIDENT ARGUMENT_COUNT ARGUMENT...
 Launch read_launch(FILE* file, const Job& job) {
     Launch launch = {};
     launch.name = read_word(file);
     launch.kernel = find_kernel(launch.name);
     launch.grid = static_cast<unsigned>(read_number(file));
+    launch.grid_width = static_cast<unsigned>(read_number(file));
     launch.skipped_blocks = static_cast<unsigned>(read_number(file));
     launch.block = static_cast<unsigned>(read_number(file));
+    launch.block_width = static_cast<unsigned>(read_number(file));
     launch.shared_bytes = static_cast<unsigned>(read_number(file));
     launch.cluster_size = static_cast<unsigned>(read_number(file));
     launch.is_co_resident = read_number(file) != 0;

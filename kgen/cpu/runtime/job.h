@@ -17,8 +17,10 @@ struct Launch {
     std::string name;
     const Kernel* kernel;
     unsigned grid;
+    unsigned grid_width;      // of the first dimension; what is behind it has the next second index
     unsigned skipped_blocks;  // the first ones, which are not run
     unsigned block;
+    unsigned block_width;
     unsigned shared_bytes;
     unsigned cluster_size;
     bool is_co_resident;  // all blocks run at the same time
@@ -37,6 +39,7 @@ struct Buffer {
     size_t skipped;  // how many of them, from the start, nothing backs
     bool is_writable;
     bool is_initialised;  // before the first launch
+    bool is_output;       // all of it is to be written
 };
 
 struct Job {

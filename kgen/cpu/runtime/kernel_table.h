@@ -14,7 +14,7 @@ using Slot = uint64_t;
 
 struct Kernel {
     const char* name;
-    const char* parameters;  // one letter each: 'p' pointer, 'i' 32-bit integer, '?' anything else
+    const char* parameters;  // one letter each: 'p' pointer, 'i' number, '?' anything else
     void (*call)(const Slot* arguments);
 };
 
@@ -40,7 +40,7 @@ constexpr size_t SHARED_ALIGNMENT = 16;
 template <class T>
 constexpr char parameter_letter() {
     if (std::is_pointer_v<T>) return 'p';
-    return std::is_integral_v<T> && sizeof(T) == 4 ? 'i' : '?';
+    return std::is_arithmetic_v<T> && sizeof(T) <= sizeof(Slot) ? 'i' : '?';
 }
 
 template <class T>

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kgen.sources.source import Source
@@ -272,10 +272,14 @@ MISTAKES = (
 
 def mutants(source: Source) -> Iterator[Mutant]:
     """Yield the source with each mistake at each place where it can be made outside comments."""
+    yield from mutants_of(source, MISTAKES, source.text.index("#include"))
+
+
+def mutants_of(source: Source, mistakes: Iterable[Mistake], start: int) -> Iterator[Mutant]:
+    """Yield the source with each of some mistakes at each place behind its first `start` letters."""
     seen = {source.text}
     places: Counter[tuple[str, str, str]] = Counter()
-    start = source.text.index("#include")
-    for mistake in MISTAKES:
+    for mistake in mistakes:
         for match in re.finditer(mistake.pattern, source.text[start:]):
             at = start + match.start()
             line_start = source.text.rfind("\n", 0, at) + 1

@@ -1,7 +1,8 @@
-// What kernels use of CUDA's cooperative groups: the cluster.
+// What kernels use of CUDA's cooperative groups: the cluster, the block and tiles of its warps.
 #pragma once
 
 #include "../group_calls.h"
+#include "cooperative_groups/block_tiles.h"
 
 namespace cooperative_groups {
 

@@ -94,8 +94,7 @@ void Checker::check_write(Region& region, const Word& word, uintptr_t address, c
         }
         is_read |= stamp != &word.writer && is_live(region, *stamp);
     }
-    const bool is_output = !region.is_shared && !region.is_initialised;
-    if (is_output && !is_read && order_.is_of_this_launch(word.writer) &&
+    if (region.is_output && !is_read && order_.is_of_this_launch(word.writer) &&
         !order_.is_same_thread(word.writer, now)) {
         report(WRITTEN_TWICE, address, now);
     }
@@ -133,7 +132,7 @@ Party Checker::party(const Stamp& stamp) const {
 
 void Checker::end_job() {
     for (Region& buffer : memory_.buffers()) {
-        if (!buffer.is_initialised) check_output(buffer);
+        if (buffer.is_output) check_output(buffer);
     }
     findings_.write();
 }

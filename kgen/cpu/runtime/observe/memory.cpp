@@ -46,7 +46,8 @@ Memory::Memory(const Job& job) : job_(job) {
     word_bytes = job.word_bytes;
     for (const Buffer& buffer : job.buffers) {
         buffers_.push_back({buffer.name, number_of(buffer.data), buffer.bytes, false,
-                            buffer.is_writable, buffer.is_initialised, Shadow(buffer.bytes)});
+                            buffer.is_writable, buffer.is_initialised, Shadow(buffer.bytes),
+                            buffer.is_output});
     }
     const size_t bytes = &_end - &__data_start;
     buffers_.push_back({"__device__ variables", number_of(&__data_start), bytes, false, true, true,

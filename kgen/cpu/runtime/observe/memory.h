@@ -31,6 +31,7 @@ struct Region {
     bool is_tracked;      // false for what kernels can only read
     bool is_initialised;  // before the first launch
     Shadow shadow;
+    bool is_output = false;  // all of it is to be written
 
     bool holds(uintptr_t address, size_t size) const {
         return address >= first && address + size <= first + bytes;

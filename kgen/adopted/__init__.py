@@ -1,0 +1,1 @@
+"""Other people's `.cu` files: read by a parser, described in a file beside them, and judged."""
