@@ -28,7 +28,7 @@ from kgen.launch import LaunchPlan
 from kgen.machine_trouble import telling_trouble
 from kgen.numpy_types import numpy_dtype
 from kgen.sources.source import Source
-from kgen.specs.spec import Spec
+from kgen.specs.declared import FLOAT32
 
 _RACE = "race"
 _FAULTS = {
@@ -69,7 +69,7 @@ def observe(
         job = job_text(plan, buffers, schedule, seed, workers=1)
         outcome = execute(executable, job, buffers.descriptor, timeout_s)
         lines = outcome.messages.splitlines()
-        findings = _findings(source, executable, lines)
+        findings = _findings(source, plan, executable, lines)
         faults = tuple(found for found in findings if isinstance(found, MemoryFault))
         races = tuple(found for found in findings if isinstance(found, Race))
         if outcome.exit_code != 0 or outcome.timed_out:
@@ -80,7 +80,9 @@ def observe(
     return Observation(y, tuple(counts), faults, races)
 
 
-def _findings(source: Source, executable: Path, lines: list[str]) -> list[MemoryFault | Race]:
+def _findings(
+    source: Source, plan: LaunchPlan, executable: Path, lines: list[str]
+) -> list[MemoryFault | Race]:
     found = [json.loads(line)["finding"] for line in lines if line.startswith(_FINDING_START)]
     counters = [
         party["program_counter"]
@@ -89,16 +91,18 @@ def _findings(source: Source, executable: Path, lines: list[str]) -> list[Memory
         if "program_counter" in party
     ]
     line_of = source_lines(counters, executable, source.filename)
-    return [_finding(source, line_of, finding) for finding in found]
+    return [_finding(source, plan, line_of, finding) for finding in found]
 
 
-def _finding(source: Source, line_of: dict[int, int], found: dict[str, Any]) -> MemoryFault | Race:
+def _finding(
+    source: Source, plan: LaunchPlan, line_of: dict[int, int], found: dict[str, Any]
+) -> MemoryFault | Race:
     accesses = [
         Access(party["kind"], _line(party, line_of), party["block"], party["thread"])
         for party in found["parties"]
     ]
     where = (found["kernel"], found["buffer"], found["offset"])
-    place = _place(source.spec, found)
+    place = _place(plan, found)
     line = f":{accesses[0].line}" if accesses[0].line else ""
     message = f"{source.shown_name}{line}: kernel {found['kernel']}"
     if found["what"] == _RACE:
@@ -116,14 +120,15 @@ def _line(party: dict[str, Any], line_of: dict[int, int]) -> int:
     return int(party["line"] if "line" in party else line_of.get(party["program_counter"], 0))
 
 
-def _place(spec: Spec, found: dict[str, Any]) -> str:
+def _place(plan: LaunchPlan, found: dict[str, Any]) -> str:
     offset, size, buffer = found["offset"], found["buffer_bytes"], found["buffer"]
     if offset < 0:
         return f"{-offset} bytes before the start of {buffer} ({size} bytes)"
     if offset >= size:
         return f"{offset - size} bytes past the end of {buffer} ({size} bytes)"
-    of_matrices = {"x": spec.element_bytes, "y": spec.out_dtype.bytes}
-    return f"element {offset // of_matrices.get(buffer, spec.compute_bytes)} of {buffer}"
+    of_matrices = {"x": plan.dtype.bytes, "y": plan.out_dtype.bytes}
+    computed = max(FLOAT32.bytes, plan.dtype.bytes)
+    return f"element {offset // of_matrices.get(buffer, computed)} of {buffer}"
 
 
 def _race(first: Access, second: Access, place: str) -> str:
