@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from pathlib import Path
 
 from kgen.errors import UsageError
+from kgen.evidence.reference import criterion
 from kgen.files import write_atomically
 from kgen.limits import MAX_GRID_BLOCKS, MAX_SHARED_BYTES, PORTABLE_CLUSTER_BLOCKS
+from kgen.numpy_types import numpy_dtype
 from kgen.outputs.build import place, write
 from kgen.sources.kernels import kernels
 from kgen.sources.layout import NOTHING
 from kgen.sources.render import environment
 from kgen.sources.source import Source
+from kgen.specs.choice import Element
+from kgen.specs.formula import Formula
 from kgen.specs.rules import MAX_DIMENSION, static_shared_bytes, usual_shape
 from kgen.specs.rules.shapes import most_rows
 from kgen.specs.spec import Spec
@@ -56,8 +61,23 @@ def script(source: Source) -> str:
         max_grid_blocks=MAX_GRID_BLOCKS,
         default_rows=default_rows,
         default_cols=min(default_cols, max_cols),
+        asked=criterion(spec, max_cols),
+        in_numpy=_in_numpy,
+        power_of_two=lambda number: f"2.0**{math.frexp(number)[1] - 1}",
+        x_is_bits=_is_bits(spec.dtype),
+        y_is_bits=_is_bits(spec.out_dtype),
     )
     return text.replace(NOTHING, "")
+
+
+def _is_bits(element: Element) -> bool:
+    """Whether NumPy lacks the type, so that the script has its bits and converts them."""
+    return numpy_dtype(element).kind == "V"
+
+
+def _in_numpy(of: Formula, **names: str) -> str:
+    """Return a formula of an operation as the script computes it, with other names for some."""
+    return of.c({"exp": "np.exp", "log": "np.log", "abs": "np.abs", **names})
 
 
 def _longest_row(spec: Spec) -> tuple[int, str]:

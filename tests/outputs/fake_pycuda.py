@@ -1,7 +1,7 @@
 """A PyCUDA that records what a script asks of it and computes the softmax with numpy.
 
 It stands for a GPU with one loaded file, whose launches it knows from kgen's plan: the last kernel
-of the plan writes the output. Settings make it fail the way the real one does.
+of the plan writes the output of `op`. Settings make it fail the way the real one does.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from kgen.evidence.reference import reference64
 from kgen.launch import Launch, LaunchPlan
+from kgen.numpy_types import numpy_dtype
+from kgen.specs.choice import Element, Op
 from tests.gpu.fake_cuda import FunctionAttribute
 
 
@@ -40,8 +42,8 @@ class Allocation(int):
 class FakePycuda:
     """`plan` says what is to be launched; `damage` may spoil the output (old content, new)."""
 
-    def __init__(self, plan: LaunchPlan) -> None:
-        self.plan = plan
+    def __init__(self, plan: LaunchPlan, op: Op) -> None:
+        self.plan, self.op = plan, op
         self.damage: Callable[[NDArray[Any], NDArray[Any]], None] = lambda old, new: None
         self.errors: dict[str, Exception] = {}
         self.elapsed_ms = 5000.0
@@ -120,8 +122,14 @@ class FakePycuda:
         self.compiled.append((source, options))
         return SimpleNamespace(get_function=lambda name: FakeKernel(self, name))
 
-    def matrix(self, address: int) -> NDArray[np.float32]:
-        return self.memory[address].view(np.float32).reshape(self.plan.rows, self.plan.cols)
+    def matrix(self, address: int, element: Element) -> NDArray[Any]:
+        shape = self.plan.rows, self.plan.cols
+        return self.memory[address].view(numpy_dtype(element)).reshape(shape)
+
+    @property
+    def x(self) -> NDArray[Any]:
+        """The input, which is allocated first."""
+        return self.matrix(min(self.memory), self.plan.dtype)
 
 
 class FakeEvent:
@@ -183,8 +191,9 @@ class FakeKernel:
             assert memory[given["workspace"]].size == plan.workspace_bytes
             assert not memory[given["workspace"]].any(), "the workspace was not cleared"
         if self.planned == plan.launches[-1]:
-            x_address = min(memory)
-            new, y = reference64(self.gpu.matrix(x_address)), self.gpu.matrix(given["y"])
+            y, new = self.gpu.matrix(given["y"], plan.out_dtype), reference64(
+                self.gpu.x, self.gpu.op
+            )
             self.gpu.damage(y, new)
             y[:] = new
         if "workspace" in given and not plan.keeps_workspace:

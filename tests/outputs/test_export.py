@@ -23,6 +23,7 @@ from kgen.outputs.export import export, script
 from kgen.sources.edited import read_source
 from kgen.sources.render import render
 from kgen.sources.source import Source
+from kgen.specs.declared import choices
 from kgen.specs.rules import problems_for
 from kgen.specs.rules.shapes import most_rows
 from kgen.specs.spec import Spec
@@ -51,6 +52,14 @@ OVERRIDES = [
     "v14:cache=inputs_shared_async",
     "v8:cache=inputs_shared,vec=4,static_cols=1000,threads=512,normalize=divide,exp=exp2",
     "t1:cache=exps_output,static_cols=1000,threads=512,exp=exp2,topology=tree,min_blocks=2",
+    "v3:op=log_softmax",
+    "v7:dtype=float16",
+    "v8:dtype=bfloat16,out_dtype=float32",
+    "v1:out_dtype=bfloat16",
+    "v1:cache=exps_output,dtype=bfloat16",
+    "v5:dtype=bfloat16,out_dtype=float16,op=log_softmax",
+    "v8:cache=inputs_shared,dtype=float16,vec=8",
+    "v14:dtype=float64",
 ]
 
 
@@ -87,7 +96,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         exported = source(variant)
         cols = exported.spec.static_cols or cols
         rows = min(rows, most_rows(exported.spec))
-        gpu = FakePycuda(launch.plan(exported, rows, cols))
+        gpu = FakePycuda(launch.plan(exported, rows, cols), exported.spec.op)
         gpu.install(monkeypatch)
         _, path = export(exported, tmp_path)
         return Exported(load(path), gpu, exported, rows, cols)
@@ -121,8 +130,11 @@ def test_its_formulas_are_those_of_kgen(variant: str, make: Any) -> None:
     shapes = [(r, c) for r in (1, 7, 256, 257, 70000) for c in (1, 100, 1000, 1025, 65536)]
     for rows, cols in shapes:
         assert module.grid_blocks(rows, cols) == spec.grid_for(rows, cols)
-        allowed = reference.tolerance(launch.serial_additions(spec, cols))
-        assert module.tolerance(cols) == pytest.approx(allowed, rel=1e-12)
+        asked = reference.criterion(spec, cols)
+        assert module.tolerance(cols) == pytest.approx(asked.tolerance, rel=1e-12)
+        if asked.roundings:
+            slack = (asked.relative_slack, asked.absolute_slack)
+            assert slack == (module.RELATIVE_SLACK, module.ABSOLUTE_SLACK)
         if spec.takes_shared:
             assert module.shared_bytes(cols) == spec.shared_bytes(cols)
 
@@ -157,22 +169,33 @@ def test_compiles_as_kgen_does(make: Any) -> None:
     assert exported.gpu.compiled == [expected]
 
 
-def test_the_input_is_that_of_the_studies(make: Any) -> None:
-    exported = make()
+@pytest.mark.parametrize("word", choices("dtype"))
+def test_the_input_is_that_of_the_studies(word: str, make: Any) -> None:
+    exported = make(f"v2:dtype={word}")
     assert exported.main("--seed", "7") == 0
-    x = exported.gpu.matrix(min(exported.gpu.memory))
-    np.testing.assert_array_equal(x, inputs.make("uniform", 9, 257, seed=7))
+    dtype = exported.source.spec.dtype
+    x = inputs.make("uniform", 9, 257, seed=7, element=dtype)
+    np.testing.assert_array_equal(exported.gpu.x, x)
 
 
+@pytest.mark.parametrize(
+    ("variant", "bandwidth"),
+    [  # 9 x 257 elements are read once and written once, in 0.1 us
+        ("v2", "185.0"),
+        ("v2:dtype=float16", "92.5"),
+        ("v2:out_dtype=bfloat16", "138.8"),
+        ("v2:dtype=bfloat16,out_dtype=float32", "138.8"),
+        ("v2:dtype=float64", "370.1"),
+    ],
+)
 def test_bandwidth_and_a_gpu_that_waits_for_python(
-    make: Any, capsys: pytest.CaptureFixture[str]
+    variant: str, bandwidth: str, make: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported = make()
+    exported = make(variant)
     exported.gpu.elapsed_ms = 0.1  # for 1000 calls
     assert exported.main() == 0
     out = capsys.readouterr().out
-    # 9 x 257 floats are 9252 bytes, read once and written once.
-    assert "time: 0.10 us a call, the mean of 1000\nbandwidth: 185.0 GB/s" in out
+    assert f"time: 0.10 us a call, the mean of 1000\nbandwidth: {bandwidth} GB/s" in out
     assert "to issue a call; the GPU waited" in out
 
 
@@ -210,10 +233,42 @@ def test_a_wrong_output_fails(
     assert len(exported.gpu.launches) == 1 and exported.gpu.contexts == 0
 
 
-def test_an_error_within_the_tolerance_passes(make: Any) -> None:
-    exported = make()
-    exported.gpu.damage = off_by(2e-6)
+# Of the row's largest value: what the types' tolerances allow, and what they do not.
+@pytest.mark.parametrize(
+    ("variant", "fine", "wrong"),
+    [
+        ("v2", 2e-6, 3e-6),
+        ("v2:dtype=float64", 4e-15, 6e-15),
+        ("v2:dtype=float16,out_dtype=float32", 2e-6, 3e-6),
+        ("v3:op=log_softmax", 0, 1e-5),
+    ],
+)
+def test_errors_are_judged_by_the_type(variant: str, fine: float, wrong: float, make: Any) -> None:
+    exported = make(variant)
+    for share, code in ((fine, 0), (wrong, 1)):
+        exported.gpu.damage = off_by(share)
+        assert exported.main() == code
+
+
+@pytest.mark.parametrize("word", ["float16", "bfloat16"])
+def test_an_output_is_rounded_and_not_cut_off(
+    word: str, make: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exported = make(f"v2:out_dtype={word}")
+    element = exported.source.spec.out_dtype
+
+    def cut_off(old: Any, new: Any) -> None:
+        rounded = new.astype(old.dtype)
+        rounded.view(np.uint16)[rounded.astype(np.float64) > new] -= 1
+        new[:] = rounded
+
     assert exported.main() == 0
+    assert (
+        f"of the row's largest value beyond the rounding to {element}, " in capsys.readouterr().out
+    )
+    exported.gpu.damage = cut_off
+    assert exported.main() == 1
+    assert f"beyond the rounding to {element}, where" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
