@@ -40,6 +40,11 @@ def complete_axis(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{axis}={start}{value}" for value in _values(axis, _overlay(context))]
 
 
+def complete_type(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the types that elements can have."""
+    return _values("dtype", _overlay(context))
+
+
 def _overlay(context: typer.Context) -> Overlay:
     """Return the templates of the command line so far; its options are not acted upon yet."""
     from kgen.overlay import OURS, overlay

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgen.cli.complete import complete_variant
+from kgen.cli.complete import complete_type, complete_variant
 from kgen.errors import UsageError
 from kgen.text import names_a_file
 
@@ -44,11 +44,19 @@ Vec = Annotated[
 Threads = Annotated[int | None, typer.Option("--threads", help="Set the axis threads.")]
 Dtype = Annotated[
     str | None,
-    typer.Option("--dtype", help="The type of the input: float32, float16, bfloat16 or float64."),
+    typer.Option(
+        "--dtype",
+        help="The type of the input: float32, float16, bfloat16 or float64.",
+        autocompletion=complete_type,
+    ),
 ]
 OutDtype = Annotated[
     str | None,
-    typer.Option("--out-dtype", help="The type of the output; the input's by default."),
+    typer.Option(
+        "--out-dtype",
+        help="The type of the output; the input's by default.",
+        autocompletion=complete_type,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 On = Annotated[str, typer.Option("--on", help="Where kernels run: cpu or gpu.")]

@@ -17,6 +17,8 @@ from kgen.specs.spec import DEFAULT_COLS, Spec, differences
 from kgen.specs.variants import spelling
 from kgen.specs.versions import find_version
 
+# What is to be computed, and not how.
+_ASKED = ("op", "dtype", "out_dtype")
 MAX_CHANGES = 4
 # How many of the places reached so far are searched further.
 MAX_PLACES = 60
@@ -24,7 +26,7 @@ MAX_PLACES = 60
 _TRIED: dict[str, tuple[Any, ...]] = {
     "threads_per_row": (None, 1, 2, 4, 8, 16, WARP_SIZE),
     "rows_at_once": SWEPT_NUMBERS["rows_at_once"],
-    "vec_size": (1, 2, 4),
+    "vec_size": SWEPT_NUMBERS["vec_size"],
     "items_per_thread": (None, 1, 4),
     "tile_size": (None, 1024),
     "threads_per_block": (1, *range(WARP_SIZE, MAX_THREADS_PER_BLOCK + 1, WARP_SIZE)),
@@ -99,8 +101,8 @@ def nearest_valid(spec: Spec, arch: str = "") -> Spec | None:
     """Return a valid spec that changes as few axes as can be, up to four; None when none is found.
 
     Only axes that a broken rule names are changed, those that the user left as the version has them
-    before those that the user set. A spec with `auto` items must be able to hold DEFAULT_COLS, so
-    that it can be built.
+    before those that the user set, and last of all those of what is computed. A spec with `auto`
+    items must be able to hold DEFAULT_COLS, so that it can be built.
     """
     kept = set(differences(find_version(spec.version).spec, spec))
     found, seen = [spec], {spec}
@@ -126,7 +128,7 @@ def _changed(spec: Spec, kept: set[str], arch: str) -> Iterator[Spec]:
     """Yield the spec with one of its clashing axes changed, the most welcome changes first."""
     found = _refusals(spec, arch) or problems_for(spec, 1, DEFAULT_COLS)
     clashing = dict.fromkeys(axis for problem in found for axis in problem.axes)
-    for axis in sorted(clashing, key=lambda axis: axis in kept):
+    for axis in sorted(clashing, key=lambda axis: (axis in _ASKED, axis in kept)):
         for value in sorted(_values(spec, axis), key=lambda value: _distance(spec, axis, value)):
             if value != getattr(spec, axis):
                 yield spec.replace(**{axis: value})

@@ -87,6 +87,9 @@ def test_axes_are_offered_once(complete: Callable[..., list[str]]) -> None:
 def test_axes_that_no_sweep_tries_have_their_values_too(complete: Callable[..., list[str]]) -> None:
     assert complete("kgen show v7:op=") == ["v7:op=softmax", "v7:op=log_softmax"]
     assert complete("kgen show v7:row_map=w") == ["v7:row_map=warp"]
+    assert complete("kgen export v7:out_dtype=b") == ["v7:out_dtype=bfloat16"]
+    assert complete("kgen sweep --dtype float1") == ["float16 "]
+    assert complete("kgen bench v7 --out-dtype b") == ["bfloat16 "]
 
 
 def test_lists_of_variants_and_of_values(complete: Callable[..., list[str]]) -> None:

@@ -258,6 +258,19 @@ def test_the_nearest_valid_one_is_offered(variant: str) -> None:
     assert problems(nearest) == []
 
 
+@pytest.mark.parametrize(
+    ("variant", "nearest"),
+    [
+        ("v9:vec=8", "v9"),
+        ("v7:dtype=float64,vec=4", "v7:dtype=float64"),
+        ("v7:dtype=float64,exp=__expf", "v7:dtype=float64"),
+        ("v7:dtype=float64,out_dtype=float32", "v7:dtype=float64"),
+    ],
+)
+def test_the_types_are_changed_last(variant: str, nearest: str) -> None:
+    assert explain(parse(variant)).nearest_variant == nearest
+
+
 @given(specs())
 def test_problems_come_with_their_axes_and_a_way_out(spec) -> None:  # type: ignore[no-untyped-def]
     for problem in problems(spec):
