@@ -12,7 +12,7 @@ from kgen.specs.rules import problems_for
 from kgen.specs.variants import checked
 from kgen.specs.versions import VERSIONS
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("device")]
 
 TYPES = (
     *("dtype=float16", "dtype=bfloat16", "dtype=float64"),
