@@ -12,10 +12,10 @@ from kgen.evidence.failures import (
     COMPILER,
     FAULT,
     MEMORY,
-    OFFSETS,
     RACE,
     RESULT,
     Failure,
+    apart,
     causes,
     observed_failures,
 )
@@ -158,7 +158,8 @@ def _outputs(
     for order in orders:
         yield run(source, x, on, schedule=order, timeout_s=timeout_s)
     if on == "cpu" and source.spec.asks_alignment:
-        yield run(source, x, schedule=orders[0], timeout_s=timeout_s, offsets=OFFSETS)
+        places = apart(source.spec)
+        yield run(source, x, schedule=orders[0], timeout_s=timeout_s, offsets=places)
     walked = replace(source, spec=walking(source.spec))
     if walked != source:
         yield run(walked, x, on, schedule=orders[-1], timeout_s=timeout_s)

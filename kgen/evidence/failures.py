@@ -16,12 +16,20 @@ if TYPE_CHECKING:
     from kgen.evidence.check import CheckRow
     from kgen.evidence.inputs import Matrix
     from kgen.sources.source import Source
+    from kgen.specs.spec import Spec
 
 # Of the shapes where something fails, so many are named and the others counted.
 SHAPES_TOLD = 3
-# Elements by which x and y are moved off an aligned address, differently, where vectors are used.
-OFFSETS = (1, 2)
 COMPILER, FAULT, RESULT, MEMORY, RACE = "compiler", "fault", "result", "memory", "race"
+
+
+def apart(spec: Spec) -> tuple[int, int]:
+    """Return by how many elements to move x and y off an aligned address.
+
+    They are half a vector apart, so that who asks for less of an alignment than a vector has takes
+    them for aligned alike.
+    """
+    return 1, 1 + max(1, spec.vec_size // 2)
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,7 @@ def causes(
     kinds: tuple[str, ...] = (MEMORY, RACE),
 ) -> list[Failure]:
     """Return what observed runs show of a kernel that is wrong, if it can be observed."""
-    places = ((0, 0), OFFSETS) if source.spec.asks_alignment else ((0, 0),)
+    places = ((0, 0), apart(source.spec)) if source.spec.asks_alignment else ((0, 0),)
     for offsets in places:
         # What is known already has to do where nothing can be observed.
         with suppress(CheckFailed, MissingTool):

@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,24 @@ def test_a_mutant_changes_one_place_and_no_comment() -> None:
 def test_every_mistake_can_be_made_somewhere() -> None:
     texts = [source_of(variant).text for variant in (*VERSIONS, *OTHERS)]
     assert [m for m in MISTAKES if not any(re.search(m.pattern, text) for text in texts)] == []
+
+
+@pytest.mark.parametrize("word", ["float16", "bfloat16", "float64"])
+def test_what_float32_can_have_wrong_every_type_can(word: str) -> None:
+    for name in VERSIONS:
+        ours, others = (
+            Counter(mutant.mistake for mutant in all_mutants(variant))
+            for variant in (name, f"{name}:dtype={word}")
+        )
+        # A double starts at a lowest number of its own.
+        only_floats = {"maximum starts at half's lowest"} if word == "float64" else set()
+        assert set(ours - others) <= only_floats, name
+
+
+def test_a_mistake_is_made_where_there_is_what_it_calls() -> None:
+    kept = "sum kept in half"
+    assert kept in {mutant.mistake for mutant in all_mutants("v7:dtype=float16")}
+    assert kept not in {mutant.mistake for mutant in all_mutants("v7:dtype=bfloat16")}
 
 
 def test_machine_code_tells_sources_apart() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kgen import cpu
 from kgen.evidence.check import check, mixed_rows
-from kgen.evidence.failures import MEMORY, OFFSETS, RACE, observed_failures
+from kgen.evidence.failures import MEMORY, RACE, observed_failures
 from kgen.evidence.inputs import ALL_INPUTS, make
 from kgen.evidence.reference import Criterion, criterion, judge
 from kgen.execute import find_target, observe, source_for
@@ -22,7 +22,7 @@ BLOCK = "v11:row_loop=grid_stride,threads=64,grid=3"
 CLUSTER = "v13:row_loop=grid_stride,blocks_per_row=4,threads=64,grid=8"
 AHEAD = ("registers", "async", "bulk")
 # Where x and y begin, in elements from a boundary of vectors: y where x is, and elsewhere.
-PLACES = [(0, 0), (1, 1), (0, 2), (2, 0), OFFSETS]
+PLACES = [(0, 0), (1, 1), (0, 2), (2, 0), (1, 2), (1, 3)]
 
 
 @pytest.mark.parametrize("ahead", AHEAD)

@@ -16,11 +16,15 @@ from kgen.sources.source import Source
 
 @dataclass(frozen=True)
 class Mistake:
-    """Replaces a match of `pattern` (a regular expression) by `slip` (its template)."""
+    """Replaces a match of `pattern` (a regular expression) by `slip` (its template).
+
+    It is made in sources that have the text `needs`, which is what the slip calls.
+    """
 
     name: str
     pattern: str
     slip: str
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,11 @@ class Mutant:
         return f"{self.before} -> {self.after}"
 
 
-# What stands for the threads that share a row, for where a warp or thread stores its result, and
-# for a maximum that is subtracted.
+# What stands for the threads that share a row, for where a warp or thread stores its result, for
+# an addition to a sum, and for a maximum that is subtracted.
 _STRIDE = r"(THREADS_PER_\w+|WARP_SIZE)"
 _SLOT = r"(warp_\w+|row_states|partial)\[(warp|thread|threadIdx\.x / WARP_SIZE)\] ="
+_SUM = r"((thread_sum(?:\[r\])?(?= \+)|\bstate\.d(?= =)) \+?= .*);"
 _MAX = r"(?:(?:row|tile|thread|warp)_max\b(?:\[r\])?|(?:\w*state(?:\[r\])?\.)?m\b)"
 
 MISTAKES = (
@@ -201,13 +206,22 @@ MISTAKES = (
     Mistake("rescale by the wrong sign", r"\((\w*state|a|b)\.m - ([mx])\)", r"(\2 - \1.m)"),
     Mistake("rescale of the smaller", r"x > state\.m", r"x < state.m"),
     Mistake("base of the exponent forgotten", r"t \* LOG2_E", r"t"),
-    Mistake("sum not applied", r" \* inverse_sum;| / row_sum(?:\[r\])?;| / row_state(?:\[r\])?\.d;| - log_sum;", r";"),
+    Mistake("sum not applied", r"(?: \* inverse_sum| / row_sum(?:\[r\])?| / row_state(?:\[r\])?\.d| - log_sum)(\)?;)", r"\1"),
     Mistake("sum not inverted", r"1\.0f? / ([\w.[\]]+);", r"\1;"),
     Mistake("logarithm forgotten", r"logf?\(([\w.[\]]+)\)", r"\1"),
     Mistake("output left unwritten", r"\b(y|y_row|row_cache)\[(c|v)\b([^]]*)\] = ", r"if (\2) \1[\2\3] = "),
     Mistake("output left unwritten", r"(__stcs\(&\w+\[(c|v)\b)", r"if (\2) \1"),
     Mistake("output left unwritten", r"store_vec\((\w+), v,", r"if (v) store_vec(\1, v,"),
+    # Which types it is computed in.
     Mistake("cut off where it is rounded", r"(__float2\w+)_rn\(", r"\1_rz("),
+    Mistake("sum kept in half", _SUM, r"\1, \2 = __half2float(__float2half_rn(\2));", "__float2half_rn"),
+    Mistake("sum kept in bfloat16", _SUM, r"\1, \2 = __bfloat162float(__float2bfloat16_rn(\2));", "__float2bfloat16_rn"),
+    Mistake("sum kept in a float", r"\bdouble ((?:\w+_sum|d)(?:\[\w+\])?(?: =|;))", r"float \1"),
+    Mistake("function of floats", r"(?<![\w:])(exp2?|log|fmax)\(", r"\1f("),
+    Mistake("maximum starts at half's lowest", r"-FLT_MAX\b", r"-65504.0f"),
+    Mistake("maximum starts at float's lowest", r"-DBL_MAX\b", r"-FLT_MAX"),
+    Mistake("vectors of floats", r"alignas\(VEC_SIZE \* sizeof\(__\w+\)", r"alignas(VEC_SIZE * sizeof(float)"),
+    Mistake("half a vector's alignment asked", r"% alignof\((\w+)\) == 0", r"% (alignof(\1) / 2) == 0"),
     # What the warps and blocks of a row tell each other.
     Mistake("maximum of the thread used", r"(warp_max = )warp_reduce<Max, WARP_SIZE>\((\w+), WHOLE_WARP\)", r"\1\2"),
     Mistake("sum of the thread used", r"(warp_sum = )warp_reduce<Sum, WARP_SIZE>\((\w+), WHOLE_WARP\)", r"\1\2"),
@@ -279,7 +293,7 @@ def mutants_of(source: Source, mistakes: Iterable[Mistake], start: int) -> Itera
     """Yield the source with each of some mistakes at each place behind its first `start` letters."""
     seen = {source.text}
     places: Counter[tuple[str, str, str]] = Counter()
-    for mistake in mistakes:
+    for mistake in (one for one in mistakes if one.needs in source.text):
         for match in re.finditer(mistake.pattern, source.text[start:]):
             at = start + match.start()
             line_start = source.text.rfind("\n", 0, at) + 1
