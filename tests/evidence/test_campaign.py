@@ -67,6 +67,8 @@ OTHERS = [
     "t2:dtype=float64",
     "v3:merge=paired,dtype=float64",
     "v7:dtype=float16",
+    "v3:dtype=float16",
+    "v10:rows_at_once=2,update=three_pass,dtype=float16",
     "v3:dtype=bfloat16",
 ]
 
