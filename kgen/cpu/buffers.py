@@ -15,17 +15,18 @@ from numpy.typing import NDArray
 from kgen.cachedir import temporary_dir
 from kgen.errors import MachineTrouble
 
-# NaNs that no arithmetic produces: reads of one show in the output, writes to one in the guard.
-# There are two, since a kernel that computes on past both matrices copies one guard to the other.
-READ_ONLY_GUARD = np.uint32(0x7FC0BEEF)
-WRITABLE_GUARD = np.uint32(0x7FC0F00D)
+# NaNs in every type that no arithmetic produces: reads of one show in the output, writes to one in
+# the guard. There are two, since a kernel that computes on past both matrices copies one guard to
+# the other. They are as narrow as the narrowest element, so that no place beside one is left out.
+READ_ONLY_GUARD = np.uint16(0x7FF9)
+WRITABLE_GUARD = np.uint16(0x7FFA)
 # What kernels may do with a buffer; an output is undefined until they write it.
 READ_ONLY = "read_only"
 WRITABLE = "writable"
 OUTPUT = "output"
 # Undefined until it is written, too, but nobody has to write all of it.
 SCRATCH = "scratch"
-_WORD_BYTES = 4
+_WORD_BYTES = 2
 _MEMORY = Path("/dev/shm")
 _PAGE_BYTES = mmap.ALLOCATIONGRANULARITY
 _MIN_GUARD_BYTES = 4096
@@ -54,14 +55,14 @@ class Region:
         return self.role != READ_ONLY
 
     @property
-    def guard_word(self) -> np.uint32:
+    def guard_word(self) -> np.uint16:
         """The NaN that fills the guard."""
         return WRITABLE_GUARD if self.is_writable else READ_ONLY_GUARD
 
     @property
     def guard_start(self) -> int:
         """The first byte, counted from the region's begin, of the guard behind the data."""
-        return self.start + _round_up(self.size, _WORD_BYTES)
+        return self.start + self.size
 
 
 class Buffers:
@@ -133,8 +134,8 @@ class Buffers:
             for region in self._regions
         ]
 
-    def _guards(self, region: Region) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        words = self._bytes[region.offset : region.offset + region.length].view(np.uint32)
+    def _guards(self, region: Region) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
+        words = self._bytes[region.offset : region.offset + region.length].view(np.uint16)
         return words[: region.start // _WORD_BYTES], words[region.guard_start // _WORD_BYTES :]
 
 

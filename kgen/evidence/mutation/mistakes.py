@@ -218,8 +218,8 @@ MISTAKES = (
     Mistake("sum kept in bfloat16", _SUM, r"\1, \2 = __bfloat162float(__float2bfloat16_rn(\2));", "__float2bfloat16_rn"),
     Mistake("sum kept in a float", r"\bdouble ((?:\w+_sum|d)(?:\[\w+\])?(?: =|;))", r"float \1"),
     Mistake("function of floats", r"(?<![\w:])(exp2?|log|fmax)\(", r"\1f("),
-    Mistake("maximum starts at half's lowest", r"-FLT_MAX\b", r"-65504.0f"),
-    Mistake("maximum starts at float's lowest", r"-DBL_MAX\b", r"-FLT_MAX"),
+    Mistake("maximum starts at half's lowest", r"(thread_max(?:\[r\])? = |return |\{)-FLT_MAX", r"\1-65504.0f"),
+    Mistake("maximum starts at float's lowest", r"(thread_max(?:\[r\])? = |return |\{)-DBL_MAX", r"\1-FLT_MAX"),
     Mistake("vectors of floats", r"alignas\(VEC_SIZE \* sizeof\(__\w+\)", r"alignas(VEC_SIZE * sizeof(float)"),
     Mistake("half a vector's alignment asked", r"% alignof\((\w+)\) == 0", r"% (alignof(\1) / 2) == 0"),
     # What the warps and blocks of a row tell each other.
