@@ -99,8 +99,8 @@ def check(
     kinds = (MEMORY,) * memory + (RACE,) * races
     for number, (rows, cols) in enumerate(boundary_shapes(spec) if shapes is None else shapes):
         source = source_for(target, rows, cols)
-        used = _in_turn(inputs, rows, number)
-        x = mixed_rows(used, rows, cols, spec.dtype)
+        used, skipped = _in_turn(inputs, rows, number)
+        x = mixed_rows(used, rows, cols, spec.dtype, skipped)
         row = CheckRow(target_name(target), rows, cols, used)
         walked = replace(source, spec=walking(source.spec))
         observed = (walked, x[: observed_rows(spec)], orders[-1], timeout_s)
@@ -122,10 +122,15 @@ def check(
         yield from check_far_rows(target, inputs, timeout_s)
 
 
-def _in_turn(inputs: tuple[str, ...], rows: int, number: int) -> tuple[str, ...]:
-    """Return the inputs of a shape: where there is no row for each, other ones for each shape."""
-    first = rows * number % len(inputs) if rows < len(inputs) else 0
-    return inputs[first:] + inputs[:first]
+def _in_turn(inputs: tuple[str, ...], rows: int, number: int) -> tuple[tuple[str, ...], int]:
+    """Return the inputs of a shape, and how many first rows of each are left out.
+
+    Where there is no row for each, every shape has other ones, and once all had one, other rows.
+    """
+    if rows == 0 or rows >= len(inputs):
+        return inputs, 0
+    times, first = divmod(rows * number, len(inputs))
+    return inputs[first:] + inputs[:first], times % ROWS_PER_INPUT
 
 
 def check_far_rows(
@@ -216,16 +221,19 @@ def _judged(row: CheckRow, y: Matrix, x: Matrix, spec: Spec, head: str = "") -> 
     )
 
 
-def mixed_rows(inputs: tuple[str, ...], rows: int, cols: int, element: Element = FLOAT32) -> Matrix:
+def mixed_rows(
+    inputs: tuple[str, ...], rows: int, cols: int, element: Element = FLOAT32, skipped: int = 0
+) -> Matrix:
     """Return a rows x cols matrix of elements whose rows come from the inputs in turn.
 
-    Raises MissingTool when this machine has not the memory for it.
+    The first `skipped` rows of each input are left out. Raises MissingTool when this machine has
+    not the memory for it.
     """
     require_memory(rows, cols)
     x = np.empty((rows, cols), numpy_dtype(element))
     for i, name in enumerate(inputs):
         part = x[i :: len(inputs)]
-        part[...] = make(name, len(part), cols, element=element)
+        part[...] = make(name, skipped + len(part), cols, element=element)[skipped:]
     return x
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import kgen
 from kgen.errors import UsageError
-from kgen.evidence.check import boundary_shapes, check, mixed_rows
+from kgen.evidence.check import ROWS_PER_INPUT, _in_turn, boundary_shapes, check, mixed_rows
 from kgen.evidence.inputs import ALL_INPUTS, make
 from kgen.evidence.reference import Criterion, criterion, judge
 from kgen.execute import run
@@ -141,3 +141,17 @@ def test_boundary_shapes_stand_at_the_limits() -> None:
     assert {255, 256, 257, 1023, 1024, 1025, 1026, 1027} <= {cols for _, cols in shapes}
     assert max(cols for _, cols in shapes) == 1027
     assert (1025, 257) in shapes
+
+
+@pytest.mark.parametrize("rows", [1, 4, 5])
+def test_where_rows_are_few_every_row_of_an_input_has_its_turn(rows: int) -> None:
+    shapes = range(2 * ROWS_PER_INPUT * len(ALL_INPUTS))
+    turns = [_in_turn(ALL_INPUTS, rows, number) for number in shapes]
+    seen = {(name, skipped) for used, skipped in turns for name in used[:rows]}
+    assert len(seen) == ROWS_PER_INPUT * len(ALL_INPUTS)
+
+
+def test_rows_that_are_left_out_are_the_first() -> None:
+    whole, rest = (mixed_rows(("huge",), 3 - skipped, 9, skipped=skipped) for skipped in (0, 1))
+    np.testing.assert_array_equal(rest, make("huge", 3, 9)[1:])
+    np.testing.assert_array_equal(whole, make("huge", 3, 9))
