@@ -38,7 +38,7 @@ class Device:
 @pytest.mark.parametrize(("most", "is_right"), [(1e6, True), (15000, False)])
 def test_odd_rows_are_told_and_ordinary_ones_fail(most: float, is_right: bool) -> None:
     (candidate,) = of_targets([adopted("in_place")], ROWS, COLS)
-    measurer = Measurer(ROWS, COLS, Protocol(), lambda x, protocol: Device(most))  # type: ignore[arg-type,return-value]
+    measurer = Measurer(ROWS, COLS, Protocol(), lambda x, protocol, out_dtype: Device(most))  # type: ignore[arg-type,return-value]
     measurer._load = lambda one: _Timed(measurer)  # type: ignore[method-assign,assignment]
     prepared = measurer.prepare(candidate)
     assert (prepared.reason == "") == is_right

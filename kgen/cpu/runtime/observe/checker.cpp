@@ -40,7 +40,7 @@ void Checker::access(const Target& target, const Access& access, int thread) {
     }
     const uintptr_t end = access.address + access.bytes;
     for (uintptr_t byte = access.address; byte < end;) {
-        const uintptr_t in_word = (byte - region.first) % word_bytes;
+        const uintptr_t in_word = (byte - region.first) & (word_bytes - 1);
         const uintptr_t count = std::min<uintptr_t>(word_bytes - in_word, end - byte);
         const auto bytes = static_cast<uint8_t>(((1u << count) - 1) << in_word);
         check_word(region, byte, order_.stamp(access, thread, bytes));
@@ -54,7 +54,7 @@ void Checker::check_fence(const Target& target, const Access& access, int thread
     const Stamp now = order_.stamp(access, thread, 0);
     const uintptr_t end = access.address + access.bytes;
     for (uintptr_t byte = access.address; byte < end; byte += word_bytes) {
-        const Stamp& writer = region.shadow[(byte - region.first) / word_bytes].writer;
+        const Stamp& writer = region.shadow[(byte - region.first) >> word_shift].writer;
         if (!is_live(region, writer) || writer.kind == AccessKind::async_store) continue;
         const Clocks& clocks = order_.clocks();
         const bool is_fenced = clocks.is_fenced(order_.number(writer), writer.slot, writer.time) ||
@@ -64,7 +64,7 @@ void Checker::check_fence(const Target& target, const Access& access, int thread
 }
 
 void Checker::check_word(Region& region, uintptr_t address, const Stamp& now) {
-    Word& word = region.shadow[(address - region.first) / word_bytes];
+    Word& word = region.shadow[(address - region.first) >> word_shift];
     if (!is_store(now.kind)) check_read(region, word, address, now);
     if (now.kind == AccessKind::load || now.kind == AccessKind::atomic_load) {
         keep_reader(region, word, now);
@@ -140,7 +140,7 @@ void Checker::end_job() {
 void Checker::check_output(Region& output) {
     uint64_t unwritten = 0;
     size_t first = 0;
-    for (size_t word = output.bytes / word_bytes; word-- > 0;) {
+    for (size_t word = output.bytes >> word_shift; word-- > 0;) {
         if (output.shadow[word].writer.run_block) continue;
         first = word;
         ++unwritten;

@@ -33,7 +33,7 @@ uintptr_t distance(uintptr_t address, const Region& region) {
 }  // namespace
 
 Shadow::Shadow(size_t bytes) {
-    const size_t size = (bytes / word_bytes + 2) * sizeof(Word);
+    const size_t size = ((bytes >> word_shift) + 2) * sizeof(Word);
     void* words = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (words == MAP_FAILED) {
@@ -44,6 +44,7 @@ Shadow::Shadow(size_t bytes) {
 
 Memory::Memory(const Job& job) : job_(job) {
     word_bytes = job.word_bytes;
+    word_shift = static_cast<uint32_t>(__builtin_ctz(word_bytes));
     for (const Buffer& buffer : job.buffers) {
         buffers_.push_back({buffer.name, number_of(buffer.data), buffer.bytes, false,
                             buffer.is_writable, buffer.is_initialised, Shadow(buffer.bytes),
@@ -60,7 +61,7 @@ void Memory::add_shared() {
     image_bytes_ = shared.image_bytes();
     has_dynamic_ = dynamic_shared() != nullptr;
     const size_t dynamic = shared.offset(dynamic_shared());
-    owners_.assign(image_bytes_ / word_bytes + 1, NOBODY);
+    owners_.assign((image_bytes_ >> word_shift) + 1, NOBODY);
     for (const TlsSymbol& symbol : tls_symbols()) {
         if ((has_dynamic_ && symbol.offset == dynamic) || symbol.bytes == 0) continue;
         uint8_t owner = RUNTIME;
@@ -68,8 +69,8 @@ void Memory::add_shared() {
             owner = static_cast<uint8_t>(FIRST_REGION + arrays_.size());
             arrays_.push_back({"shared array " + symbol.name, symbol.offset, symbol.bytes});
         }
-        const size_t words = (symbol.bytes + word_bytes - 1) / word_bytes;
-        std::fill_n(owners_.begin() + symbol.offset / word_bytes, words, owner);
+        const size_t words = (symbol.bytes + word_bytes - 1) >> word_shift;
+        std::fill_n(owners_.begin() + (symbol.offset >> word_shift), words, owner);
     }
     if (has_dynamic_) arrays_.push_back({DYNAMIC_NAME, dynamic, 0});
 }
@@ -79,10 +80,10 @@ void Memory::begin_launch(const Launch& launch) {
     if (!has_dynamic_) return;
     Array& dynamic = arrays_.back();
     dynamic.bytes = launch.shared_bytes;
-    const auto first = owners_.begin() + dynamic.offset / word_bytes;
-    std::fill_n(first, DYNAMIC_SHARED_BYTES / word_bytes, NOBODY);
+    const auto first = owners_.begin() + (dynamic.offset >> word_shift);
+    std::fill_n(first, DYNAMIC_SHARED_BYTES >> word_shift, NOBODY);
     const auto owner = static_cast<uint8_t>(FIRST_REGION + arrays_.size() - 1);
-    std::fill_n(first, (launch.shared_bytes + word_bytes - 1) / word_bytes, owner);
+    std::fill_n(first, (launch.shared_bytes + word_bytes - 1) >> word_shift, owner);
 }
 
 Memory::Image Memory::new_image() const {
@@ -123,7 +124,7 @@ Target Memory::find(const Access& access) {
 
 Target Memory::find_shared(const Access& access, int rank) {
     Image& image = images_[rank];
-    const uint8_t owner = owners_[(access.address - image.first) / word_bytes];
+    const uint8_t owner = owners_[(access.address - image.first) >> word_shift];
     if (owner == RUNTIME) {
         const bool is_read = access.kind == AccessKind::load;
         return {is_read ? Target::Kind::other : Target::Kind::stray, nullptr, rank};

@@ -15,6 +15,7 @@ namespace kgen_cpu::observing {
 
 // The least that threads access apart; set once, before a shadow is made.
 inline uint32_t word_bytes = 4;
+inline uint32_t word_shift = 2;  // by which a number of bytes becomes one of words
 
 // Who accessed a word, where and when. Blocks are numbered through the whole run from 1, so nothing
 // has to be cleared when one ends.
