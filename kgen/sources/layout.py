@@ -134,7 +134,7 @@ def _opens_or_closes(lines: list[str], number: int) -> bool:
 
 
 def _broken(line: str) -> str:
-    """Break a line of code that is too long after a comma or a semicolon, or behind a long name.
+    """Break a line of code that is too long after a comma, a semicolon, a long name or a `=`.
 
     A comment at its end goes above it.
     """
@@ -144,6 +144,8 @@ def _broken(line: str) -> str:
         return f"{indent}// {comment}\n{_broken(code)}"
     cut = max(line.rfind(mark, 0, MAX_LINE) for mark in (", ", "; ")) + 1
     cut = cut or line.find("(", MAX_LINE // 2) + 1
+    if cut > MAX_LINE and " = " in line[:MAX_LINE]:
+        cut = line.rfind(" = ", 0, MAX_LINE) + 2
     if len(line) <= MAX_LINE or not cut or line.lstrip().startswith("//"):
         return line
     indent = " " * (len(line) - len(line.lstrip()) + 4)

@@ -32,7 +32,7 @@ USAGE_ERRORS = {
     "build --variant v7: --items x": "items=x: a whole number is needed",
     "diff v5 v6:vec": "'vec' sets nothing; write vec=VALUE: a number",
     "explain v7 --rows 3": "--rows 3 alone is no shape; give --cols too",
-    "show v5.cu:vec=2": "v5.cu is a file, whose header fixes its axes; leave vec=2 out",
+    "show v5.cu:vec=2": "v5.cu has no v5.kgen.toml beside it: kgen adopt v5.cu",
     "check v7 items=4": "there is no version 'items=4'; a variant is written VERSION:AXIS=VALUE",
     "bench v99": "there is no version 'v99'; did you mean 'v9'?",
     "run v8:topology=two_level": "topology=two_level with 32 threads a row",

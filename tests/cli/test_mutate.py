@@ -82,4 +82,4 @@ def test_the_summary_has_a_row_a_variant(call: Call) -> None:
 
 def test_files_are_not_mutated(call: Call) -> None:
     refused = call("mutate", "mine.cu")
-    assert refused.code == 2 and "mine.cu is a file" in refused.err
+    assert refused.code == 2 and "mine.cu cannot be read" in refused.err
